@@ -1,0 +1,71 @@
+# Headscope. `make run` and `make test` set up all they need, in .venv.
+# Plain make (3.81 and later) and a POSIX shell: Linux, macOS, WSL.
+
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --disable-pip-version-check
+# The Python that .venv is made with: the first of the usual names that is 3.11 or later.
+PYTHON ?=
+# Another port for `make run`. Without it Streamlit takes 8501, or the next free one.
+PORT   ?=
+# More arguments for pytest (`make test`) or for the benchmark (`make bench`).
+ARGS   ?=
+# `make test BROWSER=no` leaves the browser tests out and needs no Chromium.
+BROWSER ?= yes
+# `make test COV=1` also reports the lines that no test reached.
+COV    ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench clean
+
+help:
+	@echo 'make run      start Headscope and open it in the browser  (PORT=8600: on another port)'
+	@echo 'make test     run every test, in a real browser too       (ARGS="-k masks", BROWSER=no, COV=1)'
+	@echo 'make check    lint, formatting, types; changes nothing'
+	@echo 'make format   format the code and put right what the linter can'
+	@echo 'make bench    time the attention implementations here     (ARGS="--max-heads 16")'
+	@echo 'make clean    remove .venv and everything built'
+	@echo
+	@echo 'Each sets up what it needs in .venv.  PYTHON=/path/to/python3.12 chooses the Python.'
+	@echo 'A Linux machine without an NVIDIA GPU saves a few GB of downloads with'
+	@echo '  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make run'
+
+run: $(VENV)/.runtime
+	@exec $(PY) -m streamlit run app.py $(if $(PORT),--server.port $(PORT))
+
+test: $(VENV)/.dev
+ifneq ($(BROWSER),no)
+	@$(PY) -m tests.browser.chromium
+endif
+	$(PY) -m pytest $(if $(filter no,$(BROWSER)),-m 'not browser') $(if $(COV),--cov) $(ARGS)
+
+check: $(VENV)/.dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: $(VENV)/.dev
+	$(PY) -m ruff check --fix-only --quiet .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.runtime
+	$(PY) -m attention bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) build htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are newer than the requirements once these are installed, so a second `make run` starts
+# at once. They live inside .venv: removing it forgets them.
+$(PY):
+	@PYTHON='$(PYTHON)' sh scripts/make-venv $(VENV)
+
+$(VENV)/.runtime: $(PY) requirements.txt
+	@echo 'Installing what Headscope needs into $(VENV) (minutes the first time: torch is large)'
+	$(PIP) install -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev: $(PY) requirements.txt requirements-dev.txt
+	@echo 'Installing what the tests need into $(VENV) (minutes the first time: torch is large)'
+	$(PIP) install -r requirements-dev.txt
+	@touch $@ $(VENV)/.runtime

@@ -1,0 +1,112 @@
+"""Find a Chromium for the browser tests, or provide one: `python -m tests.browser.chromium`.
+
+An installed browser first, else the one that Playwright downloads, else the system's package.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+VARIABLE = "HEADSCOPE_CHROMIUM"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+MAC_APPS = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)
+PACKAGE = "chromium"
+DOWNLOAD_LIMIT_S = 600
+
+
+class NoChromiumError(RuntimeError):
+    """No Chromium is installed, and none could be had."""
+
+
+def find_chromium() -> Path | None:
+    """The Chromium that the tests drive, or None.
+
+    `HEADSCOPE_CHROMIUM` names one; without it, one on the PATH, a macOS application, or the one
+    that Playwright downloaded. One that does not start (a package's stub, a missing library) is
+    passed over.
+    """
+    if chosen := os.environ.get(VARIABLE):
+        if not starts(Path(chosen)):
+            raise NoChromiumError(f"{VARIABLE} must name a Chromium that starts; got {chosen}.")
+        return Path(chosen)
+    installed = [Path(path) for name in NAMES if (path := shutil.which(name))]
+    for path in [*installed, *map(Path, MAC_APPS)]:
+        if starts(path):
+            return path
+    downloaded = playwright_chromium()
+    return downloaded if starts(downloaded) else None
+
+
+def playwright_chromium() -> Path:
+    """Where Playwright keeps the Chromium that it downloads, whether or not it is there."""
+    with sync_playwright() as playwright:
+        return Path(playwright.chromium.executable_path)
+
+
+def starts(path: Path) -> bool:
+    """Whether the browser is there and can say its version."""
+    if not path.exists():
+        return False
+    command = [path, "--no-sandbox", "--version"]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def download() -> None:
+    """Have Playwright download its Chromium into the user's cache."""
+    command = [sys.executable, "-m", "playwright", "install", "chromium"]
+    try:
+        subprocess.run(command, check=False, timeout=DOWNLOAD_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        print("The download took too long.", flush=True)
+
+
+def install_package() -> None:
+    """Install the system's package with apt-get, where there is one and we may."""
+    if not shutil.which("apt-get"):
+        return
+    if os.geteuid() == 0:
+        become_root = []
+    elif shutil.which("sudo"):
+        become_root = ["sudo"] if sys.stdin.isatty() else ["sudo", "--non-interactive"]
+    else:
+        return
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (["update", "-qq"], ["install", "-qq", "-y", PACKAGE]):
+        subprocess.run([*become_root, "apt-get", *arguments], check=False, env=quiet)
+
+
+def provide_chromium() -> Path:
+    """Find a Chromium; where there is none, get one.
+
+    Raises:
+        NoChromiumError: If no way worked.
+    """
+    if found := find_chromium():
+        return found
+    for title, get in (("Playwright's download", download), ("the package", install_package)):
+        print(f"The browser tests need a Chromium: trying {title}", flush=True)
+        get()
+        if found := find_chromium():
+            return found
+    raise NoChromiumError(
+        "The browser tests need a Chromium and none could be installed. Install Chromium or "
+        f"Chrome, set {VARIABLE} to one, or leave these tests out: make test BROWSER=no."
+    )
+
+
+if __name__ == "__main__":
+    try:
+        provide_chromium()
+    except NoChromiumError as error:
+        sys.exit(str(error))
