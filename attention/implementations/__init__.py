@@ -1,0 +1,116 @@
+"""Every way to compute the heads, in one table, all on the same `HeadWeights`."""
+
+from dataclasses import dataclass
+
+import torch
+
+from attention.config import AttentionConfig
+from attention.errors import require_choice
+from attention.implementations.base import AttentionModule
+from attention.implementations.batched import BatchedAttention
+from attention.implementations.fused import FusedAttention
+from attention.implementations.looped import MultiHeadAttentionWrapper
+from attention.implementations.reference import ReferenceAttention
+from attention.implementations.sdpa import SdpaAttention
+from attention.weights import HeadWeights
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One way to compute multi-head attention.
+
+    Attributes:
+        name: its key in IMPLEMENTATIONS.
+        title: what a person sees.
+        summary: how it works, in one sentence.
+        module: the class that does it.
+        has_pattern: whether it can return the pattern it used.
+    """
+
+    name: str
+    title: str
+    summary: str
+    module: type[AttentionModule]
+    has_pattern: bool = True
+
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    entry.name: entry
+    for entry in (
+        Implementation(
+            "reference",
+            "Reference",
+            "A plain loop over heads, queries and keys: the formula as it is written.",
+            ReferenceAttention,
+        ),
+        Implementation(
+            "looped",
+            "Loop",
+            "Single heads in a ModuleList, one after the other, then concatenated.",
+            MultiHeadAttentionWrapper,
+        ),
+        Implementation(
+            "batched",
+            "Batch",
+            "One projection each for q, k and v; the heads are a dimension.",
+            BatchedAttention,
+        ),
+        Implementation(
+            "fused",
+            "Fused QKV",
+            "One projection for q, k and v together; the heads are a dimension.",
+            FusedAttention,
+        ),
+        Implementation(
+            "sdpa",
+            "SDPA",
+            "PyTorch's fused kernel; it keeps no pattern, so the pattern is recomputed.",
+            SdpaAttention,
+            has_pattern=False,
+        ),
+    )
+}
+
+
+def find_implementation(name: str) -> Implementation:
+    """The implementation of that name.
+
+    Raises:
+        ConfigError: when there is none; lists the choices.
+    """
+    require_choice("implementation", name, list(IMPLEMENTATIONS))
+    return IMPLEMENTATIONS[name]
+
+
+def build_attention(
+    name: str,
+    config: AttentionConfig,
+    weights: HeadWeights,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> AttentionModule:
+    """An attention layer that computes `weights` in the chosen way, in eval mode.
+
+    Args:
+        name: a key of IMPLEMENTATIONS.
+        config: the layer's sizes.
+        weights: its numbers; shared with the module where the layout is a view of them.
+        device: where it runs.
+        dtype: what it computes in.
+
+    Returns:
+        `module(x)` gives the output (batch, pos, d_model); `module(x, need_pattern=True)`
+        gives it with the pattern (batch, head, query, key), None where there is none.
+
+    Raises:
+        ConfigError: when the name is unknown or the weights do not fit the config.
+    """
+    entry = find_implementation(name)
+    weights.check(config)
+    state = weights.to(device, dtype).to_state_dict(entry.module.layout)
+    with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
+        module = entry.module(config)
+    module.load_state_dict(state, assign=True)
+    module.mask.to_empty(device=device)  # empty in truth: 0 × 0 until the first sequence
+    return module.eval()

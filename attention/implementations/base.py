@@ -1,0 +1,99 @@
+"""What every implementation of multi-head attention shares: sizes, checks, capture."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention.config import AttentionConfig
+from attention.errors import ConfigError, TextError
+from attention.masks import CausalMask
+from attention.rotary import Rotary
+from attention.weights import HeadWeights
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one layer computed on the way: after rotation, before any sharing of kv heads."""
+
+    q: Float[Tensor, "batch num_heads pos head_dim"]
+    k: Float[Tensor, "batch num_kv_heads pos head_dim"]
+    v: Float[Tensor, "batch num_kv_heads pos head_dim"]
+
+
+Observe = Callable[[Observation], None]
+Output = Tensor | tuple[Tensor, Tensor | None]
+
+
+class AttentionModule(nn.Module):
+    """Base of the implementations: `module(x)` or `module(x, need_pattern=True)`.
+
+    Subclasses name their weight `layout` and write `forward` from top to bottom.
+
+    Args:
+        config: the layer's sizes.
+    """
+
+    layout: ClassVar[str]
+
+    def __init__(self, config: AttentionConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.mask = CausalMask()
+        self.dropout = nn.Dropout(config.dropout)
+
+    def _out_projection(self) -> nn.Module:
+        config = self.config
+        if not config.out_proj:
+            return nn.Identity()
+        return nn.Linear(config.d_out, config.d_model, bias=config.out_bias)
+
+    def head_weights(self) -> HeadWeights:
+        """These parameters, head-explicit."""
+        return HeadWeights.from_state_dict(self.state_dict(), self.layout, self.config)
+
+    def check_input(self, x: Tensor) -> None:
+        """Refuse an input of the wrong shape or length.
+
+        Raises:
+            ConfigError: when x is not (batch, pos, d_in).
+            TextError: when the sequence is empty or longer than context_length.
+        """
+        config = self.config
+        if x.dim() != 3 or x.shape[-1] != config.d_in:
+            raise ConfigError(
+                f"x must have shape (batch, pos, d_in={config.d_in}); got {tuple(x.shape)}."
+            )
+        if not 1 <= x.shape[1] <= config.context_length:
+            raise TextError(
+                f"seq_len must be 1 to {config.context_length} (context_length); got {x.shape[1]}."
+            )
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Masked scores to a pattern, in at least float32; rows sum to 1.
+
+        Args:
+            scores: (..., query, key), already scaled.
+        """
+        mask = self.mask(scores.shape[-1], scores.device)
+        masked = scores.masked_fill(mask.logical_not(), -torch.inf)
+        wide = torch.promote_types(scores.dtype, torch.float32)
+        return masked.softmax(dim=-1, dtype=wide).to(scores.dtype)
+
+
+def rotated(q: Tensor, k: Tensor, rotary: Rotary | None) -> tuple[Tensor, Tensor]:
+    """q and k at their positions; unchanged without rotary positions."""
+    return (q, k) if rotary is None else (rotary(q), rotary(k))
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """(batch, pos, num_heads * head_dim) to (batch, head, pos, head_dim)."""
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def merge_heads(z: Tensor) -> Tensor:
+    """(batch, head, pos, head_dim) to (batch, pos, num_heads * head_dim)."""
+    return z.transpose(1, 2).flatten(-2)

@@ -1,0 +1,37 @@
+"""The causal mask, kept once a layer and grown to the longest sequence seen."""
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor, nn
+
+
+class CausalMask(nn.Module):
+    """Which keys each query may attend to: itself and everything before it.
+
+    True means "may attend" (as in `scaled_dot_product_attention`). The square is a buffer,
+    so it follows `.to(device)`; it is not saved, because it holds nothing learned.
+    """
+
+    allowed: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("allowed", torch.ones(0, 0, dtype=torch.bool), persistent=False)
+
+    def forward(self, seq_len: int, device: torch.device) -> Bool[Tensor, "query key"]:
+        """The mask of a sequence.
+
+        Args:
+            seq_len: its length, tokens.
+            device: where the scores are.
+
+        Returns:
+            True on and below the diagonal.
+        """
+        allowed = self.allowed
+        if allowed.shape[0] < seq_len or allowed.device != device:
+            size = max(seq_len, allowed.shape[0])
+            with torch.inference_mode(mode=False):  # or training could not save it for backward
+                allowed = torch.ones(size, size, dtype=torch.bool, device=device).tril()
+            self.allowed = allowed
+        return allowed[:seq_len, :seq_len]

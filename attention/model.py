@@ -1,0 +1,343 @@
+"""A readable causal language model whose heads can be computed in any way, by name."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from attention.config import AttentionConfig
+from attention.errors import ConfigError, ModelError, TextError, require_positive
+from attention.implementations import build_attention
+from attention.implementations.base import AttentionModule, Observation
+from attention.implementations.batched import BatchedAttention
+from attention.memory import memory_errors_as_sentences
+from attention.record import LayerRecord, PatternRule, RunRecord
+from attention.rotary import Rotary
+from attention.tokens import Tokenizer, Tokens
+from attention.weights import HeadWeights
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The sizes of a model of pre-norm blocks with rotary positions and tied embeddings.
+
+    Attributes:
+        vocab_size: tokens it knows.
+        num_layers: blocks.
+        d_mlp: width of the gated MLP's hidden layer, features.
+        attention: the sizes of every block's attention layer.
+        rope_theta: base of the rotary wavelengths.
+        norm_eps: added to the mean square under the root in RMSNorm.
+        bos_token_id: the token put first, or None.
+    """
+
+    vocab_size: int
+    num_layers: int
+    d_mlp: int
+    attention: AttentionConfig
+    rope_theta: float = 10_000.0
+    norm_eps: float = 1e-5
+    bos_token_id: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the sizes that AttentionConfig does not."""
+        for name in ("vocab_size", "num_layers", "d_mlp"):
+            require_positive(name, getattr(self, name))
+        if self.attention.head_dim % 2:
+            raise ConfigError(
+                f"head_dim must be even for rotary positions; got {self.attention.head_dim}."
+            )
+        if not self.attention.out_proj or self.attention.d_model != self.attention.d_in:
+            raise ConfigError("attention of a model must have out_proj and d_model equal to d_in.")
+
+    @property
+    def d_model(self) -> int:
+        """Width of the residual stream, features."""
+        return self.attention.d_in
+
+    @property
+    def num_heads(self) -> int:
+        """Query heads in each layer."""
+        return self.attention.num_heads
+
+    @property
+    def context_length(self) -> int:
+        """The longest text, tokens."""
+        return self.attention.context_length
+
+
+class GatedMLP(nn.Module):
+    """SwiGLU: one linear map gates another.
+
+    Source: Shazeer 2020, GLU Variants Improve Transformer.
+    """
+
+    def __init__(self, d_model: int, d_mlp: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(d_model, d_mlp, bias=False)
+        self.up = nn.Linear(d_model, d_mlp, bias=False)
+        self.down = nn.Linear(d_mlp, d_model, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map each position by itself."""
+        out: Tensor = self.down(functional.silu(self.gate(x)) * self.up(x))
+        return out
+
+
+@dataclass(frozen=True)
+class LayerObservation:
+    """What one layer showed during a forward pass: q, k, v, and its pattern if asked for."""
+
+    qkv: Observation
+    pattern: Tensor | None
+
+
+class Block(nn.Module):
+    """Attention, then MLP, each added to the residual stream after a norm of its input."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm_attn = nn.RMSNorm(config.d_model, eps=config.norm_eps)
+        self.attn = BatchedAttention(config.attention)
+        self.norm_mlp = nn.RMSNorm(config.d_model, eps=config.norm_eps)
+        self.mlp = GatedMLP(config.d_model, config.d_mlp)
+
+    def forward(
+        self,
+        resid: Tensor,
+        rotary: Rotary,
+        attn: nn.Module,
+        watch: Callable[[LayerObservation], None] | None = None,
+        need_pattern: bool = False,
+    ) -> Tensor:
+        """One step of the residual stream, the heads computed by `attn`."""
+        x = self.norm_attn(resid)
+        if watch is None:
+            attn_out = attn(x, rotary=rotary)
+        else:
+            seen: list[Observation] = []
+            attn_out, pattern = attn(x, need_pattern=True, rotary=rotary, observe=seen.append)
+            watch(LayerObservation(seen[0], pattern if need_pattern else None))
+        resid = resid + attn_out
+        out: Tensor = resid + self.mlp(self.norm_mlp(resid))
+        return out
+
+
+Head = tuple[int, int]  # (layer, head)
+
+
+class LanguageModel(nn.Module):
+    """Embedding, blocks, norm, and the embedding again as the read-out.
+
+    The parameters are those of the `batched` implementation; every other one is built from
+    them when it is first asked for and kept. Nothing in a run changes the model, so threads
+    may share it.
+
+    Args:
+        config: its sizes.
+        tokenizer: how it reads text; None for one that takes token ids only.
+        name: what a person sees.
+    """
+
+    def __init__(
+        self, config: ModelConfig, tokenizer: Tokenizer | None = None, *, name: str = "model"
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.tokenizer = tokenizer
+        self.name = name
+        self.embed = nn.Embedding(config.vocab_size, config.d_model)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
+        self.norm = nn.RMSNorm(config.d_model, eps=config.norm_eps)
+        self.rotary = Rotary(
+            config.attention.head_dim, config.context_length, theta=config.rope_theta
+        )
+        self._built: dict[tuple[str, int], list[AttentionModule]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.embed.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the weights are kept and computed in."""
+        return self.embed.weight.dtype
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self._built.clear()  # they share the parameters that are about to move
+        return super()._apply(fn, recurse)
+
+    def train(self, mode: bool = True) -> Self:
+        """As `nn.Module.train`; also forgets implementations built from older weights."""
+        self._built.clear()
+        return super().train(mode)
+
+    def head_weights(self, layer: int) -> HeadWeights:
+        """The weights of one layer's heads."""
+        attn = self.blocks[layer].get_submodule("attn")
+        assert isinstance(attn, AttentionModule)  # a Block builds no other
+        return attn.head_weights()
+
+    def attention_layers(
+        self,
+        implementation: str,
+        *,
+        ablate: Iterable[Head] = (),
+        num_heads: int | None = None,
+    ) -> list[AttentionModule]:
+        """Each block's attention, computed in the chosen way.
+
+        Args:
+            implementation: a key of IMPLEMENTATIONS.
+            ablate: (layer, head) pairs whose output is dropped before it joins the stream.
+            num_heads: keep only the first so many heads of each layer; None for all.
+
+        Raises:
+            ConfigError: when a name, layer or head does not exist.
+        """
+        wanted = self.config.num_heads if num_heads is None else num_heads
+        require_positive("num_heads", wanted)
+        if wanted > self.config.num_heads:
+            raise ConfigError(f"num_heads must be at most {self.config.num_heads}; got {wanted}.")
+        with self._lock:
+            key = (implementation, wanted)
+            if key not in self._built:
+                self._built[key] = [
+                    self._build(implementation, self.head_weights(i).first(wanted))
+                    for i in range(self.config.num_layers)
+                ]
+            layers = list(self._built[key])
+        off: dict[int, set[int]] = {}
+        for layer, head in ablate:
+            check_head(self.config.num_layers, self.config.num_heads, layer, head)
+            off.setdefault(layer, set()).add(head)
+        for layer, heads in off.items():
+            layers[layer] = self._build(implementation, self.head_weights(layer).without(heads))
+        return layers
+
+    def _build(self, implementation: str, weights: HeadWeights) -> AttentionModule:
+        full = self.config.attention
+        config = AttentionConfig(
+            d_in=full.d_in,
+            num_heads=weights.num_heads,
+            head_dim=full.head_dim,
+            context_length=full.context_length,
+            num_kv_heads=weights.W_K.shape[0],
+            d_model=full.d_model,
+            qkv_bias=full.qkv_bias,
+            out_bias=full.out_bias,
+        )
+        return build_attention(
+            implementation, config, weights, device=self.device, dtype=self.dtype
+        )
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch pos"],
+        *,
+        attention: Sequence[nn.Module] | None = None,
+        watch: Callable[[LayerObservation], None] | None = None,
+        need_pattern: bool = False,
+    ) -> Float[Tensor, "batch pos vocab_size"]:
+        """Logits for the token after each position.
+
+        Args:
+            ids: token ids.
+            attention: a module a block from `attention_layers`; None for the model's own.
+            watch: called once a layer with what it computed.
+            need_pattern: whether `watch` gets the pattern that the implementation used.
+        """
+        resid = self.embed(ids)  # batch pos d_model
+        layers = attention or [block.get_submodule("attn") for block in self.blocks]
+        for block, attn in zip(self.blocks, layers, strict=True):
+            resid = block(resid, self.rotary, attn, watch, need_pattern)
+        return functional.linear(self.norm(resid), self.embed.weight)
+
+    def tokens(self, text: str | Sequence[int] | Tokens) -> Tokens:
+        """Read a text, or take token ids, and check that the model can run them.
+
+        Raises:
+            TextError: when it is empty, too long, holds ids outside the vocabulary, or the
+                model has no tokenizer to read text with.
+        """
+        if isinstance(text, Tokens):
+            tokens = text
+        elif isinstance(text, str):
+            if self.tokenizer is None:
+                raise TextError(f"{self.name} has no tokenizer; give token ids instead of text.")
+            tokens = self.tokenizer.encode(text)
+        else:
+            tokens = Tokens.from_ids(text, self.tokenizer)
+        if not tokens.ids:
+            raise TextError("text must hold at least one token; got none.")
+        if len(tokens.ids) > self.config.context_length:
+            raise TextError(
+                f"text must be at most {self.config.context_length} tokens long for {self.name}; "
+                f"got {len(tokens.ids)}. Shorten it."
+            )
+        outside = [i for i in tokens.ids if not 0 <= i < self.config.vocab_size]
+        if outside:
+            raise TextError(
+                f"token ids must be 0 to {self.config.vocab_size - 1}; got {outside[0]}."
+            )
+        return tokens
+
+    @torch.inference_mode()
+    def run(
+        self,
+        text: str | Sequence[int] | Tokens,
+        *,
+        implementation: str = "sdpa",
+        ablate: Iterable[Head] = (),
+    ) -> RunRecord:
+        """Run a text and keep what its heads computed.
+
+        Args:
+            text: a text, token ids, or Tokens.
+            implementation: how the heads are computed; a key of IMPLEMENTATIONS.
+            ablate: (layer, head) pairs to knock out.
+
+        Returns:
+            the record: logits, and q, k, v of each layer.
+
+        Raises:
+            TextError: when the text cannot be run.
+            ConfigError: when the implementation or an ablated head does not exist.
+            ModelError: when the logits are not finite numbers.
+            DeviceError: when the device has no memory left.
+        """
+        tokens = self.tokens(text)
+        attention = self.attention_layers(implementation, ablate=ablate)
+        rule = PatternRule(scale=self.config.attention.scale)
+        layers: list[LayerRecord] = []
+
+        def keep(seen: LayerObservation) -> None:
+            layers.append(LayerRecord(seen.qkv.q[0], seen.qkv.k[0], seen.qkv.v[0], rule))
+
+        with memory_errors_as_sentences(self.device):
+            ids = torch.tensor([tokens.ids], device=self.device)
+            logits = self(ids, attention=attention, watch=keep)[0].float().cpu()
+        if not logits.isfinite().all():
+            raise ModelError(
+                f"logits of {self.name} must be finite; got NaN or infinity with dtype "
+                f"{str(self.dtype).removeprefix('torch.')}. Try float32, or another copy of the file."
+            )
+        return RunRecord(tokens, logits, tuple(layers), implementation)
+
+
+def check_head(num_layers: int, num_heads: int, layer: int, head: int) -> None:
+    """Refuse a (layer, head) that the model does not have.
+
+    Raises:
+        ConfigError: names the range.
+    """
+    for name, value, count in (("layer", layer, num_layers), ("head", head, num_heads)):
+        if not 0 <= value < count:
+            raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")

@@ -1,0 +1,191 @@
+"""What a run leaves behind: q and k of every head, from which any pattern is recomputed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attention.errors import ConfigError, require_choice, require_positive
+from attention.tokens import Tokens
+
+BLOCK_CELLS = 1 << 22  # scores held at a time while pooling: 16 MB in float32
+Reduce = Literal["max", "mean"]
+
+
+@dataclass(frozen=True)
+class PatternRule:
+    """How a layer's q and k become its pattern: scaled, causal, softmax.
+
+    Attributes:
+        scale: the factor on q·k.
+    """
+
+    scale: float
+
+    def pattern(
+        self, q: Float[Tensor, "head pos head_dim"], k: Float[Tensor, "head pos head_dim"], rows: Tensor
+    ) -> Float[Tensor, "head query key"]:
+        """The pattern's rows at the positions `rows`, in at least float32; rows sum to 1."""
+        wide = torch.promote_types(q.dtype, torch.float32)
+        scores = (q[:, rows].to(wide) * self.scale) @ k.to(wide).transpose(-2, -1)
+        keys = torch.arange(k.shape[1], device=k.device)
+        later = keys[None, :] > rows[:, None]  # query key
+        return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """What one layer keeps of a run.
+
+    Attributes:
+        q: (num_heads, pos, head_dim), after rotation.
+        k: (num_kv_heads, pos, head_dim), after rotation.
+        v: (num_kv_heads, pos, head_dim).
+        rule: how q and k become the pattern.
+    """
+
+    q: Float[Tensor, "num_heads pos head_dim"]
+    k: Float[Tensor, "num_kv_heads pos head_dim"]
+    v: Float[Tensor, "num_kv_heads pos head_dim"]
+    rule: PatternRule
+
+    def pattern(self, heads: Tensor, rows: Tensor) -> Float[Tensor, "head query key"]:
+        """The pattern of some heads at some rows."""
+        shared = self.q.shape[0] // self.k.shape[0]
+        return self.rule.pattern(self.q[heads], self.k[heads // shared], rows)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One text through one model, frozen: everything the pictures are made of.
+
+    It never holds the seq_len × seq_len patterns of all heads: those are recomputed.
+
+    Attributes:
+        tokens: what was run.
+        logits: (pos, vocab_size), float32, on the CPU.
+        layers: one record a layer.
+        implementation: how the heads were computed; a key of IMPLEMENTATIONS.
+    """
+
+    tokens: Tokens
+    logits: Float[Tensor, "pos vocab_size"]
+    layers: tuple[LayerRecord, ...]
+    implementation: str
+
+    @property
+    def num_layers(self) -> int:
+        """Layers in the record."""
+        return len(self.layers)
+
+    @property
+    def num_heads(self) -> int:
+        """Query heads in each layer."""
+        return self.layers[0].q.shape[0]
+
+    @property
+    def seq_len(self) -> int:
+        """Tokens that were run, BOS included."""
+        return self.layers[0].q.shape[1]
+
+    def pattern(
+        self, layer: int, head: int, rows: slice = slice(None), cols: slice = slice(None)
+    ) -> NDArray[np.float32]:
+        """One head's pattern, or a tile of it, recomputed exactly from q and k.
+
+        Args:
+            layer: which layer, from 0.
+            head: which query head, from 0.
+            rows: the queries wanted.
+            cols: the keys wanted; the rows are normalised over all keys all the same.
+
+        Returns:
+            (query, key), float32; whole rows sum to 1, later keys are exactly 0.
+
+        Raises:
+            ConfigError: when there is no such layer or head.
+        """
+        self._check(layer, head)
+        record = self.layers[layer]
+        wanted = torch.arange(self.seq_len, device=record.q.device)[rows]
+        heads = torch.tensor([head], device=record.q.device)
+        tile = record.pattern(heads, wanted)[0, :, cols]
+        return tile.float().cpu().numpy()
+
+    def layer_pattern(self, layer: int) -> NDArray[np.float32]:
+        """All heads' patterns of one layer: (head, query, key), float32.
+
+        Raises:
+            ConfigError: when there is no such layer.
+        """
+        self._check(layer, 0)
+        record = self.layers[layer]
+        device = record.q.device
+        heads = torch.arange(self.num_heads, device=device)
+        return record.pattern(heads, torch.arange(self.seq_len, device=device)).float().cpu().numpy()
+
+    def pooled(
+        self, layer: int, head: int, size: int, reduce: Reduce = "max"
+    ) -> NDArray[np.float32]:
+        """A thumbnail of one head: see `pooled_layer`.
+
+        Raises:
+            ConfigError: when there is no such layer, head or reduction, or size is below 1.
+        """
+        self._check(layer, head)
+        return self._pool(layer, torch.tensor([head]), size, reduce)[0]
+
+    def pooled_layer(
+        self, layer: int, size: int, reduce: Reduce = "max"
+    ) -> NDArray[np.float32]:
+        """Thumbnails of all heads of a layer, made in blocks of rows.
+
+        Args:
+            layer: which layer, from 0.
+            size: the most cells a side; fewer where the text is shorter.
+            reduce: `max` keeps a single strong weight; `mean` is over the cells of a block
+                that may attend.
+
+        Returns:
+            (head, side, side), float32, side = ceil(seq_len / ceil(seq_len / size)).
+
+        Raises:
+            ConfigError: when there is no such layer or reduction, or size is below 1.
+        """
+        self._check(layer, 0)
+        return self._pool(layer, torch.arange(self.num_heads), size, reduce)
+
+    def _pool(self, layer: int, heads: Tensor, size: int, reduce: Reduce) -> NDArray[np.float32]:
+        require_positive("size", size)
+        require_choice("reduce", reduce, ("max", "mean"))
+        record = self.layers[layer]
+        device = record.q.device
+        seq_len, step = self.seq_len, -(-self.seq_len // size)
+        side = -(-seq_len // step)
+        column = torch.arange(seq_len, device=device) // step
+        out = torch.zeros(len(heads), side, side, device=device)
+        band = max(1, BLOCK_CELLS // (seq_len * len(heads) * step))  # thumbnail rows at a time
+        for start in range(0, side, band):
+            stop = min(side, start + band)
+            rows = torch.arange(start * step, min(seq_len, stop * step), device=device)
+            pattern = record.pattern(heads.to(device), rows).float()  # head query key
+            to_cell = (rows // step - start)[:, None] * side + column  # query key
+            cells = torch.zeros(len(heads), (stop - start) * side, device=device)
+            index = to_cell.flatten().expand(len(heads), -1)
+            how = "amax" if reduce == "max" else "sum"
+            cells.scatter_reduce_(1, index, pattern.flatten(1), reduce=how)
+            if reduce == "mean":
+                may_attend = (rows[:, None] >= torch.arange(seq_len, device=device)).float()
+                count = torch.zeros_like(cells[0]).scatter_add_(0, to_cell.flatten(), may_attend.flatten())
+                cells /= count.clamp(min=1)
+            out[:, start:stop] = cells.view(len(heads), stop - start, side)
+        return out.cpu().numpy()
+
+    def _check(self, layer: int, head: int) -> None:
+        for name, value, count in (("layer", layer, self.num_layers), ("head", head, self.num_heads)):
+            if not 0 <= value < count:
+                raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")

@@ -1,0 +1,154 @@
+"""Text to tokens: ids, labels in which everything is visible, and spans of the source."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import regex
+import tokenizers
+
+from attention.errors import ModelError, TextError
+from attention.labels import byte_alphabet, visible
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A text as a model reads it.
+
+    Attributes:
+        text: the source; empty where only ids were given.
+        ids: (T,) token ids, BOS included.
+        labels: (T,) what to write beside each row: blanks and bytes made visible.
+        offsets: (T,) pairs (start, end) of characters in `text`; (0, 0) for BOS and for ids
+            without a text. A piece of a character has the whole character's span.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    labels: tuple[str, ...]
+    offsets: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        """How many tokens there are, BOS included."""
+        return len(self.ids)
+
+    def first(self, count: int) -> Self:
+        """The first `count` tokens; the text and the spans stay those of the whole."""
+        return type(self)(self.text, self.ids[:count], self.labels[:count], self.offsets[:count])
+
+    @classmethod
+    def from_ids(cls, ids: Sequence[int], tokenizer: "Tokenizer | None" = None) -> Self:
+        """Tokens from ids alone: no BOS is added, and there are no spans.
+
+        Raises:
+            TextError: when something is not a whole number.
+        """
+        wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, int)]
+        if wrong:
+            raise TextError(f"token ids must be whole numbers; got {wrong[0]!r}.")
+        label = str if tokenizer is None else tokenizer.label
+        return cls("", tuple(ids), tuple(label(i) for i in ids), ((0, 0),) * len(ids))
+
+
+class Tokenizer:
+    """A tokenizer.json of the Rust `tokenizers` library, with labels and exact spans.
+
+    Args:
+        backend: the loaded library object.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        self.backend = backend
+        self.special_ids = frozenset(
+            i for i, token in backend.get_added_tokens_decoder().items() if token.special
+        )
+
+    @classmethod
+    def from_file(cls, path: Path) -> Self:
+        """Load a tokenizer.json.
+
+        Raises:
+            ModelError: when the file is missing or not a tokenizer.
+        """
+        if not path.is_file():
+            raise ModelError(f"tokenizer must be a file tokenizer.json; {path} does not exist.")
+        try:
+            return cls(tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8")))
+        except Exception as error:  # the library raises bare Exception
+            raise ModelError(f"{path} must be a tokenizer.json; it cannot be read: {error}.") from error
+
+    @cached_property
+    def is_byte_level(self) -> bool:
+        """Whether each token is a run of bytes, written in GPT-2's byte alphabet."""
+        return '"ByteLevel"' in json.dumps(json.loads(self.backend.to_str())["decoder"])
+
+    def encode(self, text: str) -> Tokens:
+        """Read a text; special tokens such as BOS come where the tokenizer puts them.
+
+        Raises:
+            TextError: when the text holds half of a surrogate pair, which is no character.
+        """
+        for i, char in enumerate(text):
+            if 0xD800 <= ord(char) <= 0xDFFF:
+                raise TextError(
+                    f"text must be valid Unicode; character {i + 1} is U+{ord(char):04X}, half of "
+                    "a surrogate pair. Remove it."
+                )
+        encoding = self.backend.encode(text)
+        ids = tuple(encoding.ids)
+        return Tokens(text, ids, tuple(map(self.label, ids)), self._spans(text, encoding))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens left out."""
+        text: str = self.backend.decode(list(ids), skip_special_tokens=True)
+        return text
+
+    def label(self, token_id: int) -> str:
+        """What to write for a token: never empty, never an invisible character."""
+        token = self.backend.id_to_token(token_id)
+        if token is None:
+            return f"<{token_id}>"
+        if token_id in self.special_ids:
+            return visible(token)
+        return visible(self._bytes(token)) if self.is_byte_level else visible(token)
+
+    def _bytes(self, token: str) -> bytes:
+        alphabet = byte_alphabet()
+        if all(char in alphabet for char in token):
+            return bytes(alphabet[char] for char in token)
+        return token.encode()  # an added token, kept as plain text
+
+    def _spans(self, text: str, encoding: tokenizers.Encoding) -> tuple[tuple[int, int], ...]:
+        """Spans of whole characters as a reader sees them (grapheme clusters)."""
+        rough = self._byte_spans(text, encoding) if self.is_byte_level else None
+        starts, ends = list(range(len(text) + 1)), list(range(len(text) + 1))
+        for cluster in regex.finditer(r"\X", text):
+            for i in range(cluster.start() + 1, cluster.end()):
+                starts[i], ends[i] = cluster.start(), cluster.end()
+        spans = encoding.offsets if rough is None else rough
+        return tuple((0, 0) if a == b else (starts[a], ends[b]) for a, b in spans)
+
+    def _byte_spans(
+        self, text: str, encoding: tokenizers.Encoding
+    ) -> list[tuple[int, int]] | None:
+        """Walk the tokens' bytes along the text's; None when they are not the same bytes.
+
+        The library's own offsets leave out blanks where a tokenizer.json asks for it.
+        """
+        char_of_byte = [i for i, char in enumerate(text) for _ in char.encode()]
+        spans: list[tuple[int, int]] = []
+        at = 0
+        source = text.encode()
+        for token_id, token in zip(encoding.ids, encoding.tokens, strict=True):
+            piece = self._bytes(token)
+            if token_id in self.special_ids and not source.startswith(piece, at):
+                spans.append((0, 0))
+                continue
+            if not source.startswith(piece, at):
+                return None
+            spans.append((char_of_byte[at], char_of_byte[at + len(piece) - 1] + 1))
+            at += len(piece)
+        return spans if at == len(source) else None
