@@ -6,7 +6,6 @@ write an error to the console: `page_watch` has both lists.
 """
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -46,20 +45,21 @@ quiet => {
 """
 
 
+def pytest_itemcollected(item):
+    """Mark every test of this folder, and give it more time."""
+    item.add_marker(pytest.mark.browser)
+    if item.get_closest_marker("timeout") is None:
+        item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Mark every test of this folder, give it more time, and run it after all the others.
+    """Run the tests of this folder after all the others.
 
-    Last, because Playwright keeps an event loop running in this thread, in which code that starts
-    one of its own (Streamlit's AppTest among it) would fail; and because the others are quicker.
+    Playwright keeps an event loop running in this thread, in which code that starts one of its own
+    (Streamlit's AppTest among it) would fail; and the others are quicker.
     """
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
-    items.sort(key=lambda item: here in item.path.parents)
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 
 @pytest.hookimpl(wrapper=True)
