@@ -64,7 +64,7 @@ def _flat(weight: Tensor) -> Tensor:
 
 def _by_head(weight: Tensor, heads: int) -> Tensor:
     """(heads * head_dim, d_in) of `nn.Linear` to (heads, d_in, head_dim)."""
-    return weight.unflatten(0, (heads, -1)).transpose(1, 2)
+    return weight.reshape(heads, -1, weight.shape[1]).transpose(1, 2)
 
 
 def _known(parts: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
@@ -123,7 +123,9 @@ def _unpack_batched(state_dict: StateDict, config: AttentionConfig) -> Parts:
         weight = reader.take(f"{name}.weight", count * dim, config.d_in)
         parts[f"W_{letter}"] = _by_head(weight, count)
         if config.qkv_bias:
-            parts[f"b_{letter}"] = reader.take(f"{name}.bias", count * dim).unflatten(0, (count, dim))
+            parts[f"b_{letter}"] = reader.take(f"{name}.bias", count * dim).unflatten(
+                0, (count, dim)
+            )
     reader.finish()
     return parts
 
@@ -184,23 +186,44 @@ def _unpack_fused(state_dict: StateDict, config: AttentionConfig) -> Parts:
     widths = [config.d_out, kv_width, kv_width]
     reader = _Reader({k: t for k, t in state_dict.items() if not k.startswith("out_proj")})
     weight = reader.take("W_qkv.weight", sum(widths), config.d_in)
-    bias = reader.take("W_qkv.bias", sum(widths)) if config.qkv_bias else None
+    parts = {"weight": weight}
+    if config.qkv_bias:
+        parts["bias"] = reader.take("W_qkv.bias", sum(widths))
     reader.finish()
     split = {k: t for k, t in state_dict.items() if k.startswith("out_proj")}
-    for name, rows in zip(PROJECTIONS.values(), weight.split(widths), strict=True):
-        split[f"{name}.weight"] = rows
-    for name, rows in zip(PROJECTIONS.values(), () if bias is None else bias.split(widths)):
-        split[f"{name}.bias"] = rows
+    for kind, tensor in parts.items():
+        for name, rows in zip(PROJECTIONS.values(), tensor.split(widths), strict=True):
+            split[f"{name}.{kind}"] = rows
     return _unpack_batched(split, config)
 
 
 LAYOUTS: dict[str, Layout] = {
     layout.name: layout
     for layout in (
-        Layout("heads", "3-D, one slice a head: W_Q (num_heads, d_in, head_dim).", _pack_heads, _unpack_heads),
-        Layout("looped", "A ModuleList of single heads: heads.{i}.W_query.weight.", _pack_looped, _unpack_looped),
-        Layout("batched", "One matrix each for q, k and v: W_query.weight.", _pack_batched, _unpack_batched),
-        Layout("fused", "One matrix for all three: W_qkv.weight, rows q then k then v.", _pack_fused, _unpack_fused),
+        Layout(
+            "heads",
+            "3-D, one slice a head: W_Q (num_heads, d_in, head_dim).",
+            _pack_heads,
+            _unpack_heads,
+        ),
+        Layout(
+            "looped",
+            "A ModuleList of single heads: heads.{i}.W_query.weight.",
+            _pack_looped,
+            _unpack_looped,
+        ),
+        Layout(
+            "batched",
+            "One matrix each for q, k and v: W_query.weight.",
+            _pack_batched,
+            _unpack_batched,
+        ),
+        Layout(
+            "fused",
+            "One matrix for all three: W_qkv.weight, rows q then k then v.",
+            _pack_fused,
+            _unpack_fused,
+        ),
     )
 }
 

@@ -96,7 +96,7 @@ def known_models(root: Path = LOCAL_MODELS) -> list[KnownModel]:
     for source in sources:
         try:
             folder = _folder(source)
-            family, config = _read_config(folder)
+            _, config = _read_config(folder)
             _require_file(folder / "model.safetensors")
             found.append(KnownModel(source, config, None))
         except HeadscopeError as error:
@@ -141,7 +141,9 @@ def _read_weights(path: Path, names: Mapping[str, str]) -> dict[str, Tensor]:
     try:
         stored = load_file(path)
     except (SafetensorError, OSError) as error:
-        raise ModelError(f"{path} must be a whole safetensors file; it cannot be read: {error}.") from error
+        raise ModelError(
+            f"{path} must be a whole safetensors file; it cannot be read: {error}."
+        ) from error
     missing = sorted(set(names.values()) - set(stored))
     if missing:
         raise ModelError(f"{path} must hold {missing[0]} ({len(missing)} names are missing).")
@@ -150,7 +152,9 @@ def _read_weights(path: Path, names: Mapping[str, str]) -> dict[str, Tensor]:
         raise ModelError(f"lm_head.weight in {path} must equal the tied embedding; it differs.")
     extra = sorted(set(stored) - set(names.values()))
     if extra:
-        raise ModelError(f"{path} must hold nothing unknown; got {extra[0]} ({len(extra)} such names).")
+        raise ModelError(
+            f"{path} must hold nothing unknown; got {extra[0]} ({len(extra)} such names)."
+        )
     for name, tensor in stored.items():
         if not tensor.isfinite().all():
             raise ModelError(f"{name} in {path} must be finite; it holds NaN or infinity.")

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -172,7 +172,8 @@ class LanguageModel(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         self._built.clear()  # they share the parameters that are about to move
-        return super()._apply(fn, recurse)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
 
     def train(self, mode: bool = True) -> Self:
         """As `nn.Module.train`; also forgets implementations built from older weights."""
@@ -327,7 +328,7 @@ class LanguageModel(nn.Module):
         if not logits.isfinite().all():
             raise ModelError(
                 f"logits of {self.name} must be finite; got NaN or infinity with dtype "
-                f"{str(self.dtype).removeprefix('torch.')}. Try float32, or another copy of the file."
+                f"{str(self.dtype).removeprefix('torch.')}. Try float32, or another copy of it."
             )
         return RunRecord(tokens, logits, tuple(layers), implementation)
 

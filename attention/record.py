@@ -27,7 +27,10 @@ class PatternRule:
     scale: float
 
     def pattern(
-        self, q: Float[Tensor, "head pos head_dim"], k: Float[Tensor, "head pos head_dim"], rows: Tensor
+        self,
+        q: Float[Tensor, "head pos head_dim"],
+        k: Float[Tensor, "head pos head_dim"],
+        rows: Tensor,
     ) -> Float[Tensor, "head query key"]:
         """The pattern's rows at the positions `rows`, in at least float32; rows sum to 1."""
         wide = torch.promote_types(q.dtype, torch.float32)
@@ -126,7 +129,9 @@ class RunRecord:
         record = self.layers[layer]
         device = record.q.device
         heads = torch.arange(self.num_heads, device=device)
-        return record.pattern(heads, torch.arange(self.seq_len, device=device)).float().cpu().numpy()
+        return (
+            record.pattern(heads, torch.arange(self.seq_len, device=device)).float().cpu().numpy()
+        )
 
     def pooled(
         self, layer: int, head: int, size: int, reduce: Reduce = "max"
@@ -137,11 +142,10 @@ class RunRecord:
             ConfigError: when there is no such layer, head or reduction, or size is below 1.
         """
         self._check(layer, head)
-        return self._pool(layer, torch.tensor([head]), size, reduce)[0]
+        thumbnail: NDArray[np.float32] = self._pool(layer, torch.tensor([head]), size, reduce)[0]
+        return thumbnail
 
-    def pooled_layer(
-        self, layer: int, size: int, reduce: Reduce = "max"
-    ) -> NDArray[np.float32]:
+    def pooled_layer(self, layer: int, size: int, reduce: Reduce = "max") -> NDArray[np.float32]:
         """Thumbnails of all heads of a layer, made in blocks of rows.
 
         Args:
@@ -180,12 +184,17 @@ class RunRecord:
             cells.scatter_reduce_(1, index, pattern.flatten(1), reduce=how)
             if reduce == "mean":
                 may_attend = (rows[:, None] >= torch.arange(seq_len, device=device)).float()
-                count = torch.zeros_like(cells[0]).scatter_add_(0, to_cell.flatten(), may_attend.flatten())
+                count = torch.zeros_like(cells[0]).scatter_add_(
+                    0, to_cell.flatten(), may_attend.flatten()
+                )
                 cells /= count.clamp(min=1)
             out[:, start:stop] = cells.view(len(heads), stop - start, side)
         return out.cpu().numpy()
 
     def _check(self, layer: int, head: int) -> None:
-        for name, value, count in (("layer", layer, self.num_layers), ("head", head, self.num_heads)):
+        for name, value, count in (
+            ("layer", layer, self.num_layers),
+            ("head", head, self.num_heads),
+        ):
             if not 0 <= value < count:
                 raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")

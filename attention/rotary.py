@@ -26,7 +26,9 @@ class Rotary(nn.Module):
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
-    def forward(self, x: Float[Tensor, "*batch pos head_dim"]) -> Float[Tensor, "*batch pos head_dim"]:
+    def forward(
+        self, x: Float[Tensor, "*batch pos head_dim"]
+    ) -> Float[Tensor, "*batch pos head_dim"]:
         """Turn q or k; the lengths of the vectors stay what they were."""
         cos, sin = self.cos[: x.shape[-2]], self.sin[: x.shape[-2]]
         first, second = x.chunk(2, dim=-1)

@@ -78,7 +78,9 @@ class Tokenizer:
         try:
             return cls(tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8")))
         except Exception as error:  # the library raises bare Exception
-            raise ModelError(f"{path} must be a tokenizer.json; it cannot be read: {error}.") from error
+            raise ModelError(
+                f"{path} must be a tokenizer.json; it cannot be read: {error}."
+            ) from error
 
     @cached_property
     def is_byte_level(self) -> bool:
@@ -131,9 +133,7 @@ class Tokenizer:
         spans = encoding.offsets if rough is None else rough
         return tuple((0, 0) if a == b else (starts[a], ends[b]) for a, b in spans)
 
-    def _byte_spans(
-        self, text: str, encoding: tokenizers.Encoding
-    ) -> list[tuple[int, int]] | None:
+    def _byte_spans(self, text: str, encoding: tokenizers.Encoding) -> list[tuple[int, int]] | None:
         """Walk the tokens' bytes along the text's; None when they are not the same bytes.
 
         The library's own offsets leave out blanks where a tokenizer.json asks for it.

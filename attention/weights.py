@@ -1,8 +1,8 @@
 """The one weight layout that is the truth: every head by its own index."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention.config import AttentionConfig
 from attention.errors import ConfigError
-from attention.layouts import LAYOUTS, find_layout
+from attention.layouts import Parts, find_layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,8 @@ class HeadWeights:
         """
 
         def draw(*shape: int, fan_in: int) -> Tensor:
-            return (torch.rand(*shape, generator=generator) * 2 - 1) * fan_in**-0.5
+            unit: Tensor = torch.rand(*shape, generator=generator)
+            return (unit * 2 - 1) * float(fan_in**-0.5)
 
         heads, kv_heads, dim = config.num_heads, config.num_kv_heads, config.head_dim
         d_in, d_out, d_model = config.d_in, config.d_out, config.d_model
@@ -109,10 +110,14 @@ class HeadWeights:
             if mine != wanted:
                 raise ConfigError(f"{name} of the weights must be {wanted}; got {mine}.")
 
+    def parts(self) -> Parts:
+        """The tensors by name, None where there is none."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def map(self, change: Callable[[Tensor], Tensor]) -> Self:
         """The same weights with `change` applied to each tensor."""
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return type(self)(**{k: None if t is None else change(t) for k, t in parts.items()})
+        kept = {k: change(t) for k, t in self.parts().items() if t is not None}
+        return replace(self, **kept)
 
     def to(self, device: str | torch.device, dtype: torch.dtype) -> Self:
         """The same weights on a device, in a dtype (no copy where nothing changes)."""
@@ -128,8 +133,7 @@ class HeadWeights:
             raise ConfigError("ablate must name heads of a layer with W_O; this layer has none.")
         keep = torch.ones(self.num_heads, 1, 1, dtype=self.W_O.dtype, device=self.W_O.device)
         keep[list(heads)] = 0.0
-        parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return type(self)(**{**parts, "W_O": self.W_O * keep})
+        return replace(self, W_O=self.W_O * keep)
 
     def first(self, num_heads: int) -> Self:
         """The first `num_heads` query heads with the kv heads they use: a narrower layer.
@@ -141,12 +145,13 @@ class HeadWeights:
         whole_groups = num_heads % shared == 0
         kv = range(num_heads // shared) if whole_groups else [h // shared for h in range(num_heads)]
 
-        def cut(name: str, tensor: Tensor | None) -> Tensor | None:
-            if tensor is None or name == "b_O":
+        def cut(name: str, tensor: Tensor) -> Tensor:
+            if name == "b_O":
                 return tensor
             return tensor[list(kv)] if name[-1] in "KV" else tensor[:num_heads]
 
-        return type(self)(**{f.name: cut(f.name, getattr(self, f.name)) for f in fields(self)})
+        kept = {name: cut(name, t) for name, t in self.parts().items() if t is not None}
+        return replace(self, **kept)
 
     def to_state_dict(self, layout: str) -> dict[str, Tensor]:
         """These numbers under the names and shapes of a layout (views where possible).
@@ -157,7 +162,7 @@ class HeadWeights:
         Raises:
             ConfigError: when the layout is unknown.
         """
-        return find_layout(layout).pack({f.name: getattr(self, f.name) for f in fields(self)})
+        return find_layout(layout).pack(self.parts())
 
     @classmethod
     def from_state_dict(
@@ -168,9 +173,7 @@ class HeadWeights:
         Raises:
             ConfigError: when the layout is unknown, or a name is missing, extra or misshapen.
         """
-        weights = cls(**find_layout(layout).unpack(state_dict, config))
+        parts: dict[str, Any] = find_layout(layout).unpack(state_dict, config)
+        weights = cls(**parts)
         weights.check(config)
         return weights
-
-
-__all__ = ["LAYOUTS", "HeadWeights"]

@@ -39,7 +39,5 @@ def find_family(model_type: object) -> Family:
         ModelError: when it is not one that can be opened; lists those that can.
     """
     if not isinstance(model_type, str) or model_type not in FAMILIES:
-        raise ModelError(
-            f"model_type must be one of {', '.join(FAMILIES)}; got {model_type!r}."
-        )
+        raise ModelError(f"model_type must be one of {', '.join(FAMILIES)}; got {model_type!r}.")
     return FAMILIES[model_type]

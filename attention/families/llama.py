@@ -41,7 +41,9 @@ def read_config(config: Mapping[str, Any]) -> ModelConfig:
         raise ModelError(f"config.json must give {missing[0]} as a whole number; it does not.")
     for option, values in SUPPORTED.items():
         if config.get(option, values[0]) not in values:
-            raise ModelError(f"{option} must be {values[0]} to be shown right; got {config[option]}.")
+            raise ModelError(
+                f"{option} must be {values[0]} to be shown right; got {config[option]}."
+            )
     heads = config["num_attention_heads"]
     bias = bool(config.get("attention_bias", False))
     bos = config.get("bos_token_id")

@@ -81,17 +81,18 @@ class AttentionModule(nn.Module):
         mask = self.mask(scores.shape[-1], scores.device)
         masked = scores.masked_fill(mask.logical_not(), -torch.inf)
         wide = torch.promote_types(scores.dtype, torch.float32)
-        return masked.softmax(dim=-1, dtype=wide).to(scores.dtype)
+        pattern: Tensor = masked.softmax(dim=-1, dtype=wide).to(scores.dtype)
+        return pattern
 
 
 def rotated(q: Tensor, k: Tensor, rotary: Rotary | None) -> tuple[Tensor, Tensor]:
-    """q and k at their positions; unchanged without rotary positions."""
+    """Give q and k their positions; unchanged without rotary positions."""
     return (q, k) if rotary is None else (rotary(q), rotary(k))
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """(batch, pos, num_heads * head_dim) to (batch, head, pos, head_dim)."""
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    return x.view(*x.shape[:-1], num_heads, -1).transpose(1, 2)
 
 
 def merge_heads(z: Tensor) -> Tensor:

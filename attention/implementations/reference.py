@@ -29,7 +29,9 @@ class ReferenceAttention(AttentionModule):
         self.b_Q = nn.Parameter(torch.empty(heads, dim)) if bias else None
         self.b_K = nn.Parameter(torch.empty(kv_heads, dim)) if bias else None
         self.b_V = nn.Parameter(torch.empty(kv_heads, dim)) if bias else None
-        self.W_O = nn.Parameter(torch.empty(heads, dim, config.d_model)) if config.out_proj else None
+        self.W_O = (
+            nn.Parameter(torch.empty(heads, dim, config.d_model)) if config.out_proj else None
+        )
         self.b_O = nn.Parameter(torch.empty(config.d_model)) if out_bias else None
 
     def forward(
@@ -75,6 +77,6 @@ class ReferenceAttention(AttentionModule):
 
 
 def project(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x through each head's own matrix: (batch, head, pos, head_dim)."""
+    """Put x through each head's own matrix: (batch, head, pos, head_dim)."""
     heads = [x @ w if bias is None else x @ w + bias[i] for i, w in enumerate(weight)]
     return torch.stack(heads, dim=1)
