@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from attention.implementations import IMPLEMENTATIONS, Implementation, build_attention
     from attention.layouts import LAYOUTS
     from attention.loading import load_model
-    from attention.model import LanguageModel, ModelConfig
+    from attention.model import LanguageModel
+    from attention.model_config import ModelConfig
     from attention.record import RunRecord
     from attention.scores import HEAD_METRICS, head_scores
     from attention.tokens import Tokenizer, Tokens
@@ -32,7 +33,7 @@ _HOMES = {
     "LAYOUTS": "layouts",
     "LanguageModel": "model",
     "Measurement": "benchmark",
-    "ModelConfig": "model",
+    "ModelConfig": "model_config",
     "RunRecord": "record",
     "Tokenizer": "tokens",
     "Tokens": "tokens",

@@ -43,3 +43,14 @@ def require_choice(name: str, value: str, choices: "tuple[str, ...] | list[str]"
     """
     if value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
+
+
+def require_head(layer: int, head: int, *, num_layers: int, num_heads: int) -> None:
+    """Refuse a (layer, head) that the model does not have.
+
+    Raises:
+        ConfigError: names the range.
+    """
+    for name, value, count in (("layer", layer, num_layers), ("head", head, num_heads)):
+        if not 0 <= value < count:
+            raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")

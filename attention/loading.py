@@ -15,7 +15,8 @@ from attention.devices import find_device
 from attention.errors import HeadscopeError, ModelError
 from attention.families import Family, find_family
 from attention.memory import memory_errors_as_sentences
-from attention.model import LanguageModel, ModelConfig
+from attention.model import LanguageModel
+from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
 
 EMBEDDED = Path(__file__).parent.parent / "assets" / "model"

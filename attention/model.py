@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import torch
@@ -10,123 +9,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attention.blocks import Block, LayerObservation
 from attention.config import AttentionConfig
-from attention.errors import ConfigError, ModelError, TextError, require_positive
+from attention.errors import ConfigError, ModelError, TextError, require_head, require_positive
 from attention.implementations import build_attention
-from attention.implementations.base import AttentionModule, Observation
-from attention.implementations.batched import BatchedAttention
+from attention.implementations.base import AttentionModule
 from attention.memory import memory_errors_as_sentences
+from attention.model_config import ModelConfig
 from attention.record import LayerRecord, PatternRule, RunRecord
 from attention.rotary import Rotary
 from attention.tokens import Tokenizer, Tokens
 from attention.weights import HeadWeights
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig:
-    """The sizes of a model of pre-norm blocks with rotary positions and tied embeddings.
-
-    Attributes:
-        vocab_size: tokens it knows.
-        num_layers: blocks.
-        d_mlp: width of the gated MLP's hidden layer, features.
-        attention: the sizes of every block's attention layer.
-        rope_theta: base of the rotary wavelengths.
-        norm_eps: added to the mean square under the root in RMSNorm.
-        bos_token_id: the token put first, or None.
-    """
-
-    vocab_size: int
-    num_layers: int
-    d_mlp: int
-    attention: AttentionConfig
-    rope_theta: float = 10_000.0
-    norm_eps: float = 1e-5
-    bos_token_id: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the sizes that AttentionConfig does not."""
-        for name in ("vocab_size", "num_layers", "d_mlp"):
-            require_positive(name, getattr(self, name))
-        if self.attention.head_dim % 2:
-            raise ConfigError(
-                f"head_dim must be even for rotary positions; got {self.attention.head_dim}."
-            )
-        if not self.attention.out_proj or self.attention.d_model != self.attention.d_in:
-            raise ConfigError("attention of a model must have out_proj and d_model equal to d_in.")
-
-    @property
-    def d_model(self) -> int:
-        """Width of the residual stream, features."""
-        return self.attention.d_in
-
-    @property
-    def num_heads(self) -> int:
-        """Query heads in each layer."""
-        return self.attention.num_heads
-
-    @property
-    def context_length(self) -> int:
-        """The longest text, tokens."""
-        return self.attention.context_length
-
-
-class GatedMLP(nn.Module):
-    """SwiGLU: one linear map gates another.
-
-    Source: Shazeer 2020, GLU Variants Improve Transformer.
-    """
-
-    def __init__(self, d_model: int, d_mlp: int) -> None:
-        super().__init__()
-        self.gate = nn.Linear(d_model, d_mlp, bias=False)
-        self.up = nn.Linear(d_model, d_mlp, bias=False)
-        self.down = nn.Linear(d_mlp, d_model, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map each position by itself."""
-        out: Tensor = self.down(functional.silu(self.gate(x)) * self.up(x))
-        return out
-
-
-@dataclass(frozen=True)
-class LayerObservation:
-    """What one layer showed during a forward pass: q, k, v, and its pattern if asked for."""
-
-    qkv: Observation
-    pattern: Tensor | None
-
-
-class Block(nn.Module):
-    """Attention, then MLP, each added to the residual stream after a norm of its input."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.norm_attn = nn.RMSNorm(config.d_model, eps=config.norm_eps)
-        self.attn = BatchedAttention(config.attention)
-        self.norm_mlp = nn.RMSNorm(config.d_model, eps=config.norm_eps)
-        self.mlp = GatedMLP(config.d_model, config.d_mlp)
-
-    def forward(
-        self,
-        resid: Tensor,
-        rotary: Rotary,
-        attn: nn.Module,
-        watch: Callable[[LayerObservation], None] | None = None,
-        need_pattern: bool = False,
-    ) -> Tensor:
-        """One step of the residual stream, the heads computed by `attn`."""
-        x = self.norm_attn(resid)
-        if watch is None:
-            attn_out = attn(x, rotary=rotary)
-        else:
-            seen: list[Observation] = []
-            attn_out, pattern = attn(x, need_pattern=True, rotary=rotary, observe=seen.append)
-            watch(LayerObservation(seen[0], pattern if need_pattern else None))
-        resid = resid + attn_out
-        out: Tensor = resid + self.mlp(self.norm_mlp(resid))
-        return out
-
 
 Head = tuple[int, int]  # (layer, head)
 
@@ -217,7 +110,9 @@ class LanguageModel(nn.Module):
             layers = list(self._built[key])
         off: dict[int, set[int]] = {}
         for layer, head in ablate:
-            check_head(self.config.num_layers, self.config.num_heads, layer, head)
+            require_head(
+                layer, head, num_layers=self.config.num_layers, num_heads=self.config.num_heads
+            )
             off.setdefault(layer, set()).add(head)
         for layer, heads in off.items():
             layers[layer] = self._build(implementation, self.head_weights(layer).without(heads))
@@ -331,14 +226,3 @@ class LanguageModel(nn.Module):
                 f"{str(self.dtype).removeprefix('torch.')}. Try float32, or another copy of it."
             )
         return RunRecord(tokens, logits, tuple(layers), implementation)
-
-
-def check_head(num_layers: int, num_heads: int, layer: int, head: int) -> None:
-    """Refuse a (layer, head) that the model does not have.
-
-    Raises:
-        ConfigError: names the range.
-    """
-    for name, value, count in (("layer", layer, num_layers), ("head", head, num_heads)):
-        if not 0 <= value < count:
-            raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")

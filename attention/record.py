@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attention.errors import ConfigError, require_choice, require_positive
+from attention.errors import require_choice, require_head, require_positive
 from attention.tokens import Tokens
 
 BLOCK_CELLS = 1 << 22  # scores held at a time while pooling: 16 MB in float32
@@ -192,9 +192,4 @@ class RunRecord:
         return out.cpu().numpy()
 
     def _check(self, layer: int, head: int) -> None:
-        for name, value, count in (
-            ("layer", layer, self.num_layers),
-            ("head", head, self.num_heads),
-        ):
-            if not 0 <= value < count:
-                raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")
+        require_head(layer, head, num_layers=self.num_layers, num_heads=self.num_heads)

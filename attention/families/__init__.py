@@ -6,7 +6,7 @@ from typing import Any
 
 from attention.errors import ModelError
 from attention.families import llama
-from attention.model import ModelConfig
+from attention.model_config import ModelConfig
 
 
 @dataclass(frozen=True)

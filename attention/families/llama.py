@@ -9,7 +9,7 @@ from typing import Any
 
 from attention.config import AttentionConfig
 from attention.errors import ModelError
-from attention.model import ModelConfig
+from attention.model_config import ModelConfig
 
 REQUIRED = (
     "vocab_size",
