@@ -110,12 +110,11 @@ class LanguageModel(nn.Module):
             layers = list(self._built[key])
         off: dict[int, set[int]] = {}
         for layer, head in ablate:
-            require_head(
-                layer, head, num_layers=self.config.num_layers, num_heads=self.config.num_heads
-            )
+            require_head(layer, head, num_layers=self.config.num_layers, num_heads=wanted)
             off.setdefault(layer, set()).add(head)
         for layer, heads in off.items():
-            layers[layer] = self._build(implementation, self.head_weights(layer).without(heads))
+            kept = self.head_weights(layer).first(wanted).without(heads)
+            layers[layer] = self._build(implementation, kept)
         return layers
 
     def _build(self, implementation: str, weights: HeadWeights) -> AttentionModule:
@@ -168,6 +167,8 @@ class LanguageModel(nn.Module):
         elif isinstance(text, str):
             if self.tokenizer is None:
                 raise TextError(f"{self.name} has no tokenizer; give token ids instead of text.")
+            if not text:
+                raise TextError("text must hold at least one character; got none.")
             tokens = self.tokenizer.encode(text)
         else:
             tokens = Tokens.from_ids(text, self.tokenizer)
