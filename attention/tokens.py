@@ -1,6 +1,7 @@
 """Text to tokens: ids, labels in which everything is visible, and spans of the source."""
 
 import json
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,11 +47,12 @@ class Tokens:
         Raises:
             TextError: when something is not a whole number.
         """
-        wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, int)]
+        wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, numbers.Integral)]
         if wrong:
             raise TextError(f"token ids must be whole numbers; got {wrong[0]!r}.")
         label = str if tokenizer is None else tokenizer.label
-        return cls("", tuple(ids), tuple(label(i) for i in ids), ((0, 0),) * len(ids))
+        whole = tuple(int(i) for i in ids)
+        return cls("", whole, tuple(map(label, whole)), ((0, 0),) * len(whole))
 
 
 class Tokenizer:
