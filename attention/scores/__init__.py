@@ -1,0 +1,157 @@
+"""What each head does, in numbers: one file and one line a metric."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attention.memory import memory_errors_as_sentences
+from attention.model import LanguageModel
+from attention.record import RunRecord
+from attention.scores.blocks import row_blocks
+from attention.scores.current_token import current_token
+from attention.scores.duplicate_token import duplicate_token
+from attention.scores.entropy import normalised_entropy
+from attention.scores.first_token import first_token
+from attention.scores.induction import induction
+from attention.scores.labels import HeadLabel, best_label
+from attention.scores.metric import Metric, mean_over
+from attention.scores.previous_token import previous_token
+from attention.scores.probe import PROBE_LENGTH, repeated_tokens
+from attention.scores.share import template_share
+
+HeadTable = NDArray[np.float64]  # (num_layers, num_heads)
+
+HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between labels
+    metric.name: metric
+    for metric in (
+        Metric(
+            "previous_token",
+            "Previous token",
+            "Mean weight on the token just before.",
+            "previous token",
+            0.5,
+            mean_over(previous_token),
+        ),
+        Metric(
+            "current_token",
+            "Current token",
+            "Mean weight on the token itself.",
+            "current token",
+            0.5,
+            mean_over(current_token),
+        ),
+        Metric(
+            "first_token",
+            "First token",
+            "Mean weight on the first token, where many heads rest.",
+            "first token",
+            0.5,
+            mean_over(first_token),
+        ),
+        Metric(
+            "duplicate_token",
+            "Duplicate token",
+            "Mean weight on earlier copies of the same token.",
+            "duplicate token",
+            0.4,
+            mean_over(duplicate_token),
+        ),
+        Metric(
+            "induction",
+            "Induction",
+            "Mean weight on the tokens that came after earlier copies of the same token.",
+            "induction",
+            0.4,
+            mean_over(induction),
+        ),
+        Metric(
+            "entropy",
+            "Entropy",
+            "How evenly a row is spread: 0 is all on one token, 1 is even over all.",
+            "broad",
+            0.9,
+            normalised_entropy,
+        ),
+    )
+}
+
+
+def head_scores(record: RunRecord) -> dict[str, HeadTable]:
+    """Every metric of every head on the text of a record, computed in blocks of rows.
+
+    Returns:
+        for each key of HEAD_METRICS a (num_layers, num_heads) array of scores, 0 to 1; NaN
+        where the text has no cell that the metric looks at (no repeats, a single token).
+
+    Raises:
+        DeviceError: when the record's device has no memory left.
+    """
+    shape = (record.num_layers, record.num_heads)
+    scores = {name: np.full(shape, np.nan) for name in HEAD_METRICS}
+    with memory_errors_as_sentences(record.layers[0].q.device):
+        for layer in range(record.num_layers):
+            for name, values in _layer_scores(record, layer).items():
+                scores[name][layer] = values
+    return scores
+
+
+def _layer_scores(record: RunRecord, layer: int) -> dict[str, NDArray[np.float64]]:
+    """The metrics of one layer's heads; those that the text cannot show are left out."""
+    totals = {name: np.zeros(record.num_heads) for name in HEAD_METRICS}
+    counts = dict.fromkeys(HEAD_METRICS, 0)
+    for block in row_blocks(record, layer):
+        for name, metric in HEAD_METRICS.items():
+            tally = metric.measure(block)
+            totals[name] += tally.total.cpu().numpy()
+            counts[name] += tally.count
+    return {name: totals[name] / count for name, count in counts.items() if count}
+
+
+def label_heads(scores: Mapping[str, HeadTable]) -> list[list[HeadLabel | None]]:
+    """What each head mostly does: the metric with the highest score that earns its label.
+
+    A nearly uniform head is only ever "broad": on a short text its weight on any one token is
+    large without meaning anything. Of equal scores the simpler metric's label wins.
+
+    Args:
+        scores: from `head_scores`.
+
+    Returns:
+        for each layer, for each head its label with the score, or None.
+    """
+    layers, heads = next(iter(scores.values())).shape
+    return [
+        [best_label(HEAD_METRICS, scores, layer, head) for head in range(heads)]
+        for layer in range(layers)
+    ]
+
+
+def probe_scores(
+    model: LanguageModel, *, length: int = PROBE_LENGTH, seed: int = 0
+) -> dict[str, HeadTable]:
+    """The scores on repeated random tokens, the usual ground for comparing models.
+
+    Args:
+        model: whose heads.
+        length: tokens that are repeated once.
+        seed: which tokens.
+
+    Returns:
+        as `head_scores`.
+    """
+    return head_scores(model.run(repeated_tokens(model.config, length=length, seed=seed)))
+
+
+__all__ = [
+    "HEAD_METRICS",
+    "PROBE_LENGTH",
+    "HeadLabel",
+    "HeadTable",
+    "Metric",
+    "head_scores",
+    "label_heads",
+    "probe_scores",
+    "repeated_tokens",
+    "template_share",
+]

@@ -1,0 +1,41 @@
+"""Walks through the patterns of a layer in blocks of rows, so that memory stays bounded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention.record import BLOCK_CELLS, RunRecord
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some rows of the patterns of one layer's heads; all a metric gets to see at a time.
+
+    Attributes:
+        pattern: the rows; each sums to 1, later keys are 0.
+        queries: which positions the rows are of.
+        ids: the token ids of the whole text.
+    """
+
+    pattern: Float[Tensor, "head query key"]
+    queries: Int[Tensor, " query"]
+    ids: Int[Tensor, " key"]
+
+
+def row_blocks(record: RunRecord, layer: int) -> Iterator[RowBlock]:
+    """All rows of all heads of a layer, a few million weights at a time, in order."""
+    layer_record, seq_len = record.layers[layer], record.seq_len
+    device = layer_record.q.device
+    heads = torch.arange(record.num_heads, device=device)
+    ids = torch.tensor(record.tokens.ids, device=device)
+    rows = max(1, BLOCK_CELLS // (seq_len * record.num_heads))
+    for queries in torch.arange(seq_len, device=device).split(rows):
+        yield RowBlock(layer_record.pattern(heads, queries), queries, ids)
+
+
+def positions(ids: Int[Tensor, " key"]) -> Int[Tensor, " key"]:
+    """0, 1, 2 … for every token."""
+    return torch.arange(len(ids), device=ids.device)
