@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention.errors import ConfigError
-from attention.model import ModelConfig
+from attention.model_config import ModelConfig
 
 PROBE_LENGTH = 50  # tokens of R
 
