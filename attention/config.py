@@ -1,7 +1,6 @@
 """The shape of one multi-head attention layer, and the two readings of `d_out`."""
 
 from dataclasses import dataclass
-from typing import Self
 
 from attention.errors import ConfigError, require_positive
 
@@ -81,7 +80,7 @@ class AttentionConfig:
         out_bias: bool = True,
         dropout: float = 0.0,
         num_kv_heads: int | None = None,
-    ) -> Self:
+    ) -> "AttentionConfig":
         """`d_out` is the total width: each head gets d_out // num_heads of it.
 
         Raises:
@@ -120,7 +119,7 @@ class AttentionConfig:
         out_bias: bool = True,
         dropout: float = 0.0,
         num_kv_heads: int | None = None,
-    ) -> Self:
+    ) -> "AttentionConfig":
         """Each head is `d_out_per_head` wide: the concatenation is num_heads times as wide.
 
         This is what `d_out` means in the book's MultiHeadAttentionWrapper.

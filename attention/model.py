@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -63,12 +62,12 @@ class LanguageModel(nn.Module):
         """What the weights are kept and computed in."""
         return self.embed.weight.dtype
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LanguageModel":
         self._built.clear()  # they share the parameters that are about to move
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
-    def train(self, mode: bool = True) -> Self:
+    def train(self, mode: bool = True) -> "LanguageModel":
         """As `nn.Module.train`; also forgets implementations built from older weights."""
         self._built.clear()
         return super().train(mode)

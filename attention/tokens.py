@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
 
 import regex
 import tokenizers
@@ -36,12 +35,12 @@ class Tokens:
         """How many tokens there are, BOS included."""
         return len(self.ids)
 
-    def first(self, count: int) -> Self:
+    def first(self, count: int) -> "Tokens":
         """The first `count` tokens; the text and the spans stay those of the whole."""
         return type(self)(self.text, self.ids[:count], self.labels[:count], self.offsets[:count])
 
     @classmethod
-    def from_ids(cls, ids: Sequence[int], tokenizer: "Tokenizer | None" = None) -> Self:
+    def from_ids(cls, ids: Sequence[int], tokenizer: "Tokenizer | None" = None) -> "Tokens":
         """Tokens from ids alone: no BOS is added, and there are no spans.
 
         Raises:
@@ -69,7 +68,7 @@ class Tokenizer:
         )
 
     @classmethod
-    def from_file(cls, path: Path) -> Self:
+    def from_file(cls, path: Path) -> "Tokenizer":
         """Load a tokenizer.json.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -62,7 +62,7 @@ class HeadWeights:
         return self.W_Q.shape[0]
 
     @classmethod
-    def init(cls, config: AttentionConfig, *, generator: torch.Generator) -> Self:
+    def init(cls, config: AttentionConfig, *, generator: torch.Generator) -> "HeadWeights":
         """Draw weights as `nn.Linear` does: uniform within 1/sqrt(fan-in).
 
         Args:
@@ -114,16 +114,16 @@ class HeadWeights:
         """The tensors by name, None where there is none."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+    def map(self, change: Callable[[Tensor], Tensor]) -> "HeadWeights":
         """The same weights with `change` applied to each tensor."""
         kept = {k: change(t) for k, t in self.parts().items() if t is not None}
         return replace(self, **kept)
 
-    def to(self, device: str | torch.device, dtype: torch.dtype) -> Self:
+    def to(self, device: str | torch.device, dtype: torch.dtype) -> "HeadWeights":
         """The same weights on a device, in a dtype (no copy where nothing changes)."""
         return self.map(lambda tensor: tensor.to(device=device, dtype=dtype))
 
-    def without(self, heads: Iterable[int]) -> Self:
+    def without(self, heads: Iterable[int]) -> "HeadWeights":
         """Knock query heads out: their rows of W_O become zero, so nothing of them arrives.
 
         Raises:
@@ -135,7 +135,7 @@ class HeadWeights:
         keep[list(heads)] = 0.0
         return replace(self, W_O=self.W_O * keep)
 
-    def first(self, num_heads: int) -> Self:
+    def first(self, num_heads: int) -> "HeadWeights":
         """The first `num_heads` query heads with the kv heads they use: a narrower layer.
 
         Where the cut falls inside a group that shares one kv head, each head gets a copy of
@@ -167,7 +167,7 @@ class HeadWeights:
     @classmethod
     def from_state_dict(
         cls, state_dict: Mapping[str, Tensor], layout: str, config: AttentionConfig
-    ) -> Self:
+    ) -> "HeadWeights":
         """Read the weights back from a layout: the exact inverse of `to_state_dict`.
 
         Raises:
