@@ -1,0 +1,1 @@
+"""What a person sees: Streamlit on top of `attention`, which knows nothing of it."""

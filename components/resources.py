@@ -1,0 +1,95 @@
+"""What is shared between reruns and sessions: models, tokens and runs, kept in memory.
+
+Every key names all that the result depends on, device and dtype included.
+"""
+
+import threading
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from attention.model import LanguageModel
+    from attention.record import RunRecord
+    from attention.tokens import Tokens
+
+
+@st.cache_resource(show_spinner=False)
+def start_imports() -> threading.Thread:
+    """Import torch beside the first drawing of the page; it takes two seconds."""
+    thread = threading.Thread(target=import_module, args=("attention.model",), daemon=True)
+    thread.start()
+    return thread
+
+
+def model(source: str, device: str, dtype: str) -> "LanguageModel":
+    """A model, loaded once for each device and dtype.
+
+    Raises:
+        ModelError: when it cannot be opened.
+        DeviceError: when the device cannot be used, lacks the dtype or has no memory left.
+    """
+    return _model(source, device, dtype, _stamp(source))
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _model(source: str, device: str, dtype: str, stamp: int) -> "LanguageModel":
+    from attention.devices import DTYPES, find_device
+    from attention.loading import load_model
+
+    find_device(device, dtype)
+    return load_model(source, device=device, dtype=DTYPES[dtype])
+
+
+def tokens(source: str, device: str, dtype: str, text: str) -> "Tokens":
+    """A text as the model reads it, however long it is.
+
+    Raises:
+        TextError: when it holds what is no character, or the model has no tokenizer.
+    """
+    return _tokens(source, device, dtype, _stamp(source), text)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _tokens(source: str, device: str, dtype: str, stamp: int, text: str) -> "Tokens":
+    from attention.errors import TextError
+
+    opened = _model(source, device, dtype, stamp)
+    if opened.tokenizer is None:
+        raise TextError(f"{source} has no tokenizer, so it cannot read a text.")
+    return opened.tokenizer.encode(text)
+
+
+def record(source: str, device: str, dtype: str, text: str, implementation: str) -> "RunRecord":
+    """A text through a model whose heads are really computed by `implementation`.
+
+    Only the first `context_length` tokens of a longer text are run.
+
+    Raises:
+        TextError: when the text cannot be read.
+        ModelError: when the model cannot be opened or gives no finite numbers.
+        DeviceError: when the device cannot be used or has no memory left.
+    """
+    return _record(source, device, dtype, _stamp(source), text, implementation)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _record(
+    source: str, device: str, dtype: str, stamp: int, text: str, implementation: str
+) -> "RunRecord":
+    opened = _model(source, device, dtype, stamp)
+    read = _tokens(source, device, dtype, stamp, text)
+    return opened.run(read.first(opened.config.context_length), implementation=implementation)
+
+
+def _stamp(source: str) -> int:
+    """When the model's file was last written, so that a new file is opened anew."""
+    from attention.loading import EMBEDDED
+
+    folder = EMBEDDED if source == "embedded" else Path(source)
+    try:
+        return (folder / "model.safetensors").stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,0 +1,196 @@
+"""What the address holds: one table of keys, their defaults and what they may be.
+
+`session_state[key]` is the truth and belongs to no widget, so it survives while a view is not
+shown. A widget lives in a slot of its own (`slot(key)`) and hands its value over through `take`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from components.samples import SAMPLES
+
+Value = str | int | bool
+LONGEST_ADDRESS_TEXT = 2_000  # characters; more would not survive in every browser and server
+_STARTED = "address_read"
+_NOTES = "address_notes"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that the address holds.
+
+    Attributes:
+        key: its name in the address and in the session.
+        default: its value when the address says nothing; also fixes its type.
+        read: the text in the address to a value; raises ValueError.
+        rule: what `read` asks for, to follow "must be".
+    """
+
+    key: str
+    default: Value
+    read: Callable[[str], Value]
+    rule: str
+
+
+def choice(key: str, default: str, *others: str) -> Entry:
+    """An entry that is one of a few words, the default among them."""
+    options = (default, *others)
+
+    def read(written: str) -> str:
+        if written not in options:
+            raise ValueError(written)
+        return written
+
+    return Entry(key, default, read, f"one of {', '.join(options)}")
+
+
+def number(key: str, default: int, *, least: int = 0, most: int = 1 << 20) -> Entry:
+    """An entry that is a whole number within bounds."""
+
+    def read(written: str) -> int:
+        value = int(written) if written.isascii() else least - 1
+        if not least <= value <= most:
+            raise ValueError(written)
+        return value
+
+    return Entry(key, default, read, f"a whole number from {least} to {most}")
+
+
+def switch(key: str, default: bool = False) -> Entry:
+    """An entry that is on (1) or off (0)."""
+
+    def read(written: str) -> bool:
+        return {"1": True, "0": False}[written]
+
+    return Entry(key, default, read, "1 or 0")
+
+
+def words(key: str, default: str) -> Entry:
+    """An entry that may be any text; who uses it checks it."""
+    return Entry(key, default, str, "text")
+
+
+ENTRIES: dict[str, Entry] = {
+    entry.key: entry
+    for entry in (
+        choice("view", "explore", "loop-vs-batch"),
+        # The run.
+        words("text", SAMPLES[0].text),
+        words("model", "embedded"),
+        words("device", "cpu"),
+        words("dtype", "float32"),
+        words("implementation", "batched"),
+        number("threads", 0, most=1024),  # 0: as torch sets it up
+        # Explore.
+        number("layer", 0),
+        number("head", 0),
+        number("query", -1, least=-1),  # -1: the last token
+        number("timed_heads", 0),  # 0: all
+        choice("colour", "cividis", "viridis"),
+        switch("log"),
+        switch("hide_first"),
+        # Loop vs batch.
+        choice("reading", "total", "per_head"),
+        number("d_out", 768, least=1, most=8192),
+        number("d_out_per_head", 64, least=1, most=1024),
+        number("heads", 4, least=1, most=256),
+        number("max_heads", 16, least=1, most=256),
+    )
+}
+
+
+def begin() -> None:
+    """Read the address on a session's first run, and again when the reader goes back in history."""
+    run = get_script_run_ctx()
+    went_back = run is not None and run.is_history_navigation
+    if not st.session_state.get(_STARTED) or went_back:
+        st.session_state[_STARTED] = True
+        _read_address()
+
+
+def _read_address() -> None:
+    notes = []
+    for key, entry in ENTRIES.items():
+        value = entry.default
+        if key in st.query_params:
+            written = st.query_params[key]
+            try:
+                value = entry.read(written)
+            except (ValueError, KeyError):
+                notes.append(
+                    f"{key} in the address must be {entry.rule}; got {written[:60]!r}. "
+                    f"{entry.default!r} is shown."
+                )
+        put(key, value)
+    st.session_state[_NOTES] = notes
+
+
+def address_notes() -> list[str]:
+    """What was wrong with the address, a sentence each; empty once the reader has moved on."""
+    notes: list[str] = st.session_state.pop(_NOTES, [])
+    return notes
+
+
+def end() -> None:
+    """Write what differs from the defaults into the address; for the end of a run or fragment."""
+    written = {
+        key: _as_text(st.session_state[key])
+        for key, entry in ENTRIES.items()
+        if st.session_state[key] != entry.default
+    }
+    others = {key: st.query_params[key] for key in st.query_params if key not in ENTRIES}
+    if {**others, **written} != st.query_params.to_dict():
+        st.query_params.from_dict({**others, **written})
+
+
+def _as_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    # Half a surrogate pair cannot be written in an address.
+    return str(value).encode("utf-8", "replace").decode()[:LONGEST_ADDRESS_TEXT]
+
+
+def slot(key: str) -> str:
+    """The key of the widget that shows `key`, holding its present value."""
+    name = f"{key}_widget"
+    if name not in st.session_state:
+        st.session_state[name] = st.session_state[key]
+    return name
+
+
+def take(key: str) -> None:
+    """Hand the widget's value over; give it as `on_change` with `args=(key,)`."""
+    value = st.session_state[slot(key)]
+    if value is not None:
+        st.session_state[key] = value
+
+
+def put(key: str, value: Value) -> None:
+    """Change a value, and the widget that shows it: in a callback, or before that widget."""
+    st.session_state[key] = value
+    st.session_state[f"{key}_widget"] = value
+
+
+def text(key: str) -> str:
+    """The value of an entry that is text."""
+    return str(_value(key, str))
+
+
+def whole(key: str) -> int:
+    """The value of an entry that is a number."""
+    return int(_value(key, int))
+
+
+def on(key: str) -> bool:
+    """The value of an entry that is on or off."""
+    return bool(_value(key, bool))
+
+
+def _value(key: str, kind: type) -> Any:  # noqa: ANN401 - the three above give it its type
+    value = st.session_state.get(key, ENTRIES[key].default)
+    assert isinstance(value, kind), (key, value)
+    return value
