@@ -1,0 +1,264 @@
+"""How long calls take, measured fairly, and how far two implementations differ.
+
+Every figure of time on the page and on the command line comes from `time_interleaved`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.benchmark import Timer
+
+from attention.blocks import LayerObservation
+from attention.errors import ConfigError, require_positive
+from attention.memory import memory_errors_as_sentences
+from attention.model import LanguageModel
+from attention.record import LayerRecord, PatternRule
+from attention.tokens import Tokens
+
+WARM_UP_CALLS = 2
+FLUSH_BYTES = 1 << 28  # more than any GPU's L2 cache holds
+Clock = Callable[[], float]
+Call = Callable[[], object]
+
+
+class HostStopwatch:
+    """`torch.utils.benchmark.Timer` on the host's clock: CPU, and MPS once synchronized.
+
+    Args:
+        threads: torch's threads within an operator while timing; the timer sets them and
+            puts the earlier number back.
+        clock: seconds.
+    """
+
+    def __init__(self, threads: int, clock: Clock = perf_counter) -> None:
+        self.threads = threads
+        self.clock = clock
+
+    def _timer(self, call: Call) -> Timer:
+        return Timer("call()", globals={"call": call}, num_threads=self.threads, timer=self.clock)
+
+    def warm_up(self, call: Call) -> None:
+        """Call without timing: first calls allocate, compile and fill caches."""
+        self._timer(call).timeit(WARM_UP_CALLS)
+
+    def samples(self, call: Call, seconds: float) -> list[float]:
+        """Milliseconds a call, for so many seconds; very short calls are averaged in blocks."""
+        measured = self._timer(call).blocked_autorange(min_run_time=seconds)
+        return [time * 1e3 for time in measured.times]
+
+
+class CudaStopwatch:
+    """CUDA events around each call, from an idle GPU with an empty L2 cache.
+
+    The GPU is idle at each start, so that the time holds the launches of the call's kernels,
+    which is most of what a loop over heads costs there. Leaves out what follows in a queue
+    that is kept full.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device=device)
+
+    def warm_up(self, call: Call) -> None:
+        """See `HostStopwatch`."""
+        for _ in range(WARM_UP_CALLS):
+            call()
+        torch.cuda.synchronize(self.device)
+
+    def samples(self, call: Call, seconds: float) -> list[float]:
+        """Milliseconds a call, for so many seconds; each call is a sample."""
+        times: list[float] = []
+        with torch.cuda.device(self.device):
+            while not times or sum(times) < seconds * 1e3:
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                self._flush.zero_()
+                torch.cuda.synchronize(self.device)
+                start.record()
+                call()
+                end.record()
+                end.synchronize()
+                times.append(float(start.elapsed_time(end)))
+        return times
+
+
+def time_interleaved(
+    calls: Mapping[str, Call],
+    *,
+    device: str | torch.device,
+    threads: int,
+    rounds: int,
+    min_run_time: float,
+    clock: Clock = perf_counter,
+) -> dict[str, list[float]]:
+    """Time some calls in turns, so that what the machine does meanwhile falls on all alike.
+
+    Runs in inference mode; a call that needs gradients switches it off for itself.
+
+    Args:
+        calls: what to time, by name.
+        device: where the calls compute.
+        threads: torch's threads within an operator on a CPU.
+        rounds: turns that each call gets; every turn begins with another call.
+        min_run_time: seconds to sample each call for, over all rounds.
+        clock: seconds; another one in tests.
+
+    Returns:
+        for each name the samples in ms, in the order in which they were taken; at least one a
+        round.
+
+    Raises:
+        ConfigError: when threads or rounds is below 1, or min_run_time is not above 0.
+    """
+    require_positive("threads", threads)
+    require_positive("rounds", rounds)
+    if not min_run_time > 0:
+        raise ConfigError(f"min_run_time must be above 0 seconds; got {min_run_time!r}.")
+    stopwatch = _stopwatch(torch.device(device), threads, clock)
+    samples: dict[str, list[float]] = {name: [] for name in calls}
+    names = list(calls)
+    with torch.inference_mode():  # not inherited from the thread that asks
+        for name in names:
+            stopwatch.warm_up(calls[name])
+        for _ in range(rounds):
+            for name in names:
+                samples[name] += stopwatch.samples(calls[name], min_run_time / rounds)
+            names = names[1:] + names[:1]
+    return samples
+
+
+def _stopwatch(device: torch.device, threads: int, clock: Clock) -> HostStopwatch | CudaStopwatch:
+    if device.type == "cuda":
+        return CudaStopwatch(device)
+    if device.type == "mps":
+
+        def synchronized() -> float:
+            torch.mps.synchronize()
+            return clock()
+
+        return HostStopwatch(threads, synchronized)
+    return HostStopwatch(threads, clock)
+
+
+def time_forward(
+    model: LanguageModel,
+    tokens: Tokens,
+    implementations: Iterable[str],
+    *,
+    num_heads: int | None = None,
+    min_run_time: float = 0.05,
+    rounds: int = 3,
+) -> dict[str, list[float]]:
+    """Time the whole model's forward pass with its heads computed in several ways.
+
+    Uses as many threads as torch uses in this process now.
+
+    Args:
+        model: what to run.
+        tokens: the text to run.
+        implementations: keys of IMPLEMENTATIONS.
+        num_heads: run only the first so many heads of each layer; None for all.
+        min_run_time: seconds to sample each implementation for.
+        rounds: turns of each implementation.
+
+    Returns:
+        for each implementation its samples in ms.
+
+    Raises:
+        ConfigError: when an implementation or that number of heads does not exist.
+        TextError: when the model cannot run the tokens.
+        DeviceError: when the device has no memory left.
+    """
+    ids = torch.tensor([model.tokens(tokens).ids], device=model.device)
+
+    def forward(name: str) -> Call:
+        layers = model.attention_layers(name, num_heads=num_heads)
+        return lambda: model(ids, attention=layers)
+
+    with memory_errors_as_sentences(model.device):
+        return time_interleaved(
+            {name: forward(name) for name in implementations},
+            device=model.device,
+            threads=torch.get_num_threads(),
+            rounds=rounds,
+            min_run_time=min_run_time,
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two implementations differ on one text.
+
+    Attributes:
+        output: largest absolute difference of the logits.
+        pattern: largest absolute difference of any weight of any head's pattern.
+        recomputed: those of the two that keep no pattern, so that theirs was computed again
+            from their own q and k.
+    """
+
+    output: float
+    pattern: float
+    recomputed: tuple[str, ...] = ()
+
+
+@torch.inference_mode()
+def compare(
+    model: LanguageModel, tokens: Tokens, a: str, b: str, *, num_heads: int | None = None
+) -> Difference:
+    """The largest differences between a model's outputs and patterns computed in two ways.
+
+    The patterns are those that the implementations themselves return. The two run layer by
+    layer in step, each on its own stream, so that never more than one layer's are held.
+
+    Args:
+        model: what to run.
+        tokens: the text to run.
+        a: a key of IMPLEMENTATIONS.
+        b: another.
+        num_heads: run only the first so many heads of each layer; None for all.
+
+    Raises:
+        ConfigError: when an implementation or that number of heads does not exist.
+        TextError: when the model cannot run the tokens.
+        DeviceError: when the device has no memory left.
+    """
+    ids = torch.tensor([model.tokens(tokens).ids], device=model.device)
+    names = (a, b)
+    layers = [model.attention_layers(name, num_heads=num_heads) for name in names]
+    recomputed: set[str] = set()
+    pattern = 0.0
+    with memory_errors_as_sentences(model.device):
+        resids = [model.embed(ids) for _ in names]
+        for index, block in enumerate(model.blocks):
+            found: list[Tensor] = []
+            for side, name in enumerate(names):
+                seen: list[LayerObservation] = []
+                attn = layers[side][index]
+                resids[side] = block(resids[side], model.rotary, attn, seen.append, True)
+                if seen[0].pattern is None:
+                    recomputed.add(name)
+                found.append(_pattern(seen[0], attn.config.scale))
+            pattern = max(pattern, largest_difference(*found))
+        logits = [functional.linear(model.norm(r), model.embed.weight) for r in resids]
+    ordered = tuple(name for name in dict.fromkeys(names) if name in recomputed)
+    return Difference(largest_difference(*logits), pattern, ordered)
+
+
+def _pattern(seen: LayerObservation, scale: float) -> Tensor:
+    """The pattern that a layer returned, or the one that its q and k make."""
+    if seen.pattern is not None:
+        return seen.pattern[0]
+    qkv = seen.qkv
+    record = LayerRecord(qkv.q[0], qkv.k[0], qkv.v[0], PatternRule(scale=scale))
+    heads, positions = (torch.arange(n, device=qkv.q.device) for n in qkv.q.shape[1:3])
+    return record.pattern(heads, positions)
+
+
+def largest_difference(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> float:
+    """The largest absolute difference of two tensors; NaN where either holds one."""
+    wide = torch.promote_types(a.dtype, b.dtype)
+    return float((a.to(wide) - b.to(wide)).abs().max())
