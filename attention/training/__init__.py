@@ -1,0 +1,1 @@
+"""Training of the embedded model: texts, tokenizer, rows, loop, export."""

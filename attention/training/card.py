@@ -1,0 +1,224 @@
+"""The model card: what the model is, what it was trained on, how, and what came out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention.training.checkpoint import LogEntry
+from attention.training.corpus import CorpusFile
+from attention.training.evaluate import HeadTable
+from attention.training.stages import Stage
+
+LOG_LINES = 24
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Loss on one text's held-out end.
+
+    Args:
+        nats_per_token: mean loss of a token.
+        bits_per_character: the same, a character of the text.
+    """
+
+    nats_per_token: float
+    bits_per_character: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardFacts:
+    """All that the card says of one training run.
+
+    Args:
+        files: the texts.
+        stages: the recipe.
+        seed: of the run.
+        tokens_per_step: rows times their length.
+        parameters: weights of the model.
+        log: the run's log.
+        scores: every head's scores on repeated random tokens, by measure.
+        copy_accuracy: on the same tokens.
+        held_out: loss on each text's end, by its name.
+        samples: prompts and what the model wrote after them.
+        finished: whether every stage is done.
+        environment: versions and threads, in one line.
+    """
+
+    files: list[CorpusFile]
+    stages: tuple[Stage, ...]
+    seed: int
+    tokens_per_step: int
+    parameters: int
+    log: list[LogEntry]
+    scores: dict[str, HeadTable]
+    copy_accuracy: float
+    held_out: dict[str, HeldOut]
+    samples: list[tuple[str, str]]
+    finished: bool
+    environment: str
+
+
+def write_card(facts: CardFacts) -> str:
+    """Return the card as Markdown."""
+    parts = [
+        _intro(facts),
+        _results(facts),
+        _heads(facts.scores),
+        _samples(facts.samples),
+        _limits(),
+        _texts(facts.files),
+        _recipe(facts),
+        _log(facts.log),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _intro(facts: CardFacts) -> str:
+    state = "" if facts.finished else "\n\n**Not finished: taken out between two stages.**"
+    return (
+        "# Headscope's embedded model\n\n"
+        f"A small Llama-style language model ({facts.parameters / 1e6:.2f}M parameters) made to "
+        "have heads worth looking at: previous-token heads in the first layer, induction heads "
+        "above them. It opens as a `LlamaForCausalLM` folder; weights are float16. Licence: "
+        "Apache-2.0; the texts' own licences are below. "
+        "`python -m attention train` makes it anew." + state
+    )
+
+
+def _results(facts: CardFacts) -> str:
+    best = [
+        f"| best {measure} score | {table.max():.3f} (layer {layer}, head {head}) |"
+        for measure, table in facts.scores.items()
+        for layer, head in [np.unravel_index(int(table.argmax()), table.shape)]
+    ]
+    losses = [
+        f"| held out: {name} | {loss.nats_per_token:.3f} nats a token, "
+        f"{loss.bits_per_character:.3f} bits a character |"
+        for name, loss in facts.held_out.items()
+    ]
+    mean = np.mean([loss.nats_per_token for loss in facts.held_out.values()])
+    bits = np.mean([loss.bits_per_character for loss in facts.held_out.values()])
+    rows = [
+        f"| held out: all texts alike | **{mean:.3f} nats a token, {bits:.3f} bits a character** |",
+        *losses,
+        f"| repeated random tokens guessed right | {facts.copy_accuracy:.3f} |",
+        *best,
+    ]
+    return "## What came out\n\n| measure | value |\n|---|---|\n" + "\n".join(rows)
+
+
+def _heads(scores: dict[str, HeadTable]) -> str:
+    layers, heads = next(iter(scores.values())).shape
+    lines = [
+        "## Every head",
+        "",
+        "Means of pattern cells on `<bos>` + R + R, where R are 50 random tokens: "
+        "previous (i, i-1), first (i, 0), and over the second R duplicate (i, i-50) and "
+        "induction (i, i-49).",
+        "",
+        f"| head | {' | '.join(scores)} |",
+        "|---|" + "---|" * len(scores),
+    ]
+    for layer in range(layers):
+        for head in range(heads):
+            cells = [_cell(float(table[layer, head])) for table in scores.values()]
+            lines.append(f"| L{layer}H{head} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(score: float) -> str:
+    return f"**{score:.2f}**" if score >= 0.5 else f"{score:.2f}"
+
+
+def _samples(samples: list[tuple[str, str]]) -> str:
+    lines = [f"> **{prompt}**{' '.join(text.split(chr(10)))}" for prompt, text in samples]
+    return "## Samples\n\nTemperature 0.7, the 30 likeliest tokens, seed 0.\n\n" + "\n\n".join(
+        lines
+    )
+
+
+def _limits() -> str:
+    return (
+        "## Limits\n\n"
+        "- It writes in the manner of its texts, and knows nothing: use it to study heads, "
+        "not to learn facts.\n"
+        "- The texts are mostly old; words such as *website* are split into pieces. "
+        "Letters outside ASCII were never trained on, and come as single bytes.\n"
+        "- Old texts hold the prejudices of their time, and so may what it writes.\n"
+        "- At most 256 tokens."
+    )
+
+
+def _texts(files: list[CorpusFile]) -> str:
+    lines = [
+        "## Texts",
+        "",
+        "| text | package | licence | weight |",
+        "|---|---|---|---|",
+    ]
+    for file in files:
+        source = file.source
+        package = source.package
+        lines.append(
+            f"| {source.title} | {package.client}: `{package.name}` {package.version} | "
+            f"{source.licence}. {source.provenance} | {source.weight} |"
+        )
+    lines += ["", "SHA-256 of the packages, and of the clean texts read from them:", "", "```"]
+    for file in files:
+        lines += [
+            f"{file.archive_sha256}  {file.source.package.name}",
+            f"{file.text_sha256}  {file.source.name}.txt",
+        ]
+    lines += ["```", "", "WordNet's notice is in `assets/licences/wordnet.txt`."]
+    return "\n".join(lines)
+
+
+def _recipe(facts: CardFacts) -> str:
+    lines = [
+        "## Recipe",
+        "",
+        f"Seed {facts.seed}; {facts.tokens_per_step:,} tokens a step; AdamW (0.9, 0.98), "
+        "weight decay 0.1 on matrices; gradients clipped at 1; bfloat16 autocast; "
+        f"a new optimizer for each stage. {facts.environment}",
+        "",
+        "| stage | tokens a row | repeated random | copied passages | learning rate | ends |",
+        "|---|---|---|---|---|---|",
+    ]
+    for stage in facts.stages:
+        fall = (
+            f"{stage.learning_rate:g} to {stage.hold:.0%} of the steps, then falls to "
+            f"{stage.final:.0%}"
+            if stage.hold < 1
+            else f"{stage.learning_rate:g}, constant"
+        )
+        gate = f"induction {stage.until_induction}" if stage.until_induction else "by steps"
+        lines.append(
+            f"| {stage.name} | {stage.length} | {stage.mix.random:.0%}, of which "
+            f"{stage.mix.from_pool:.0%} of the 512 commonest | {stage.mix.copies:.0%} | {fall} | "
+            f"{gate}, at most {stage.max_steps:,} steps |"
+        )
+    return "\n".join(lines)
+
+
+def _log(log: list[LogEntry]) -> str:
+    lines = [
+        "## Log",
+        "",
+        "| stage | step | tokens | minutes | train | held out | copies "
+        "| previous | induction | first |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {entry.stage} | {entry.step} | {entry.tokens / 1e6:.2f}M | "
+        f"{entry.seconds / 60:.1f} | {entry.train_loss:.3f} | {entry.loss:.3f} | "
+        f"{entry.copy_accuracy:.2f} | {entry.previous:.2f} | {entry.induction:.2f} | "
+        f"{entry.first:.2f} |"
+        for entry in thinned(log)
+    ]
+    return "\n".join(lines)
+
+
+def thinned(log: list[LogEntry], most: int = LOG_LINES) -> list[LogEntry]:
+    """Return about ``most`` lines of the log, evenly spaced, the last one among them."""
+    every = max(1, -(-len(log) // most))
+    return list(reversed(log[::-1][::every]))

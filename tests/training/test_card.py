@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention.training.card import CardFacts, HeldOut, thinned, write_card
+from attention.training.checkpoint import LogEntry
+from attention.training.corpus import CorpusFile
+from attention.training.sources import SOURCES
+from attention.training.stages import STAGES
+
+
+def entry(step):
+    return LogEntry("heads", step, step * 10, 61.0, 4.0, 5.0, 0.5, 0.1, 0.2, 0.3)
+
+
+@pytest.fixture
+def facts():
+    induction = np.zeros((2, 3), dtype=np.float32)
+    induction[1, 2] = 0.91
+    return CardFacts(
+        files=[CorpusFile(source, Path(), "a" * 64, "b" * 64) for source in SOURCES],
+        stages=STAGES,
+        seed=5,
+        tokens_per_step=4_096,
+        parameters=4_270_000,
+        log=[entry(step) for step in range(1, 101)],
+        scores={"induction": induction},
+        copy_accuracy=0.93,
+        held_out={"austen": HeldOut(3.5, 1.25), "wordnet": HeldOut(4.5, 1.75)},
+        samples=[("Once", " upon\na time")],
+        finished=True,
+        environment="torch 1.2.3",
+    )
+
+
+def test_the_card_names_every_text_with_version_licence_and_hashes(facts):
+    card = write_card(facts)
+    for source in SOURCES:
+        for part in (source.title, source.package.name, source.package.version, source.licence):
+            assert part in card
+    assert "a" * 64 in card
+    assert "b" * 64 in card
+
+
+def test_the_card_gives_losses_heads_samples_and_recipe(facts):
+    card = write_card(facts)
+    for part in (
+        "4.000 nats a token, 1.500 bits a character",
+        "best induction score | 0.910 (layer 1, head 2)",
+        "| L1H2 | **0.91** |",
+        "**Once** upon a time",
+        "Seed 5",
+        "torch 1.2.3",
+    ):
+        assert part in card
+
+
+def test_an_unfinished_model_says_so(facts):
+    assert "Not finished" not in write_card(facts)
+    object.__setattr__(facts, "finished", False)
+    assert "Not finished" in write_card(facts)
+
+
+def test_a_long_log_is_thinned_and_keeps_its_last_line(facts):
+    kept = thinned(facts.log, 10)
+    assert len(kept) == 10
+    assert kept[-1].step == 100
+    assert thinned(facts.log[:7], 10) == facts.log[:7]
