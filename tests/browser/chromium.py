@@ -17,12 +17,14 @@ MAC_APPS = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
-PACKAGE = "chromium"
+CHROMIUM_PACKAGE = "chromium"
+# Playwright's own node needs it, and a bare Debian lacks it.
+DRIVER_PACKAGE = "libatomic1"
 DOWNLOAD_LIMIT_S = 600
 
 
 class NoChromiumError(RuntimeError):
-    """No Chromium is installed, and none could be had."""
+    """There is no Chromium to drive, or nothing to drive it with, and none could be had."""
 
 
 def find_chromium() -> Path | None:
@@ -62,17 +64,29 @@ def starts(path: Path) -> bool:
     return done.returncode == 0
 
 
+def driver_starts() -> bool:
+    """Whether Playwright itself runs here."""
+    command = [sys.executable, "-m", "playwright", "--version"]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
 def download() -> None:
     """Have Playwright download its Chromium into the user's cache."""
     command = [sys.executable, "-m", "playwright", "install", "chromium"]
     try:
-        subprocess.run(command, check=False, timeout=DOWNLOAD_LIMIT_S)
+        done = subprocess.run(
+            command, check=False, timeout=DOWNLOAD_LIMIT_S, stderr=subprocess.PIPE, text=True
+        )
     except subprocess.TimeoutExpired:
         print("The download took too long.", flush=True)
+        return
+    if done.returncode != 0:
+        reasons = [line for line in done.stderr.splitlines() if line.startswith("Error")]
+        print("The download failed.", *reasons[:1], flush=True)
 
 
-def install_package() -> None:
-    """Install the system's package with apt-get, where there is one and we may."""
+def install_package(name: str) -> None:
+    """Install a package of the system with apt-get, where there is one and we may."""
     if not shutil.which("apt-get"):
         return
     if os.geteuid() == 0:
@@ -82,8 +96,25 @@ def install_package() -> None:
     else:
         return
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update", "-qq"], ["install", "-qq", "-y", PACKAGE]):
+    for arguments in (["update", "-qq"], ["install", "-qq", "-y", name]):
         subprocess.run([*become_root, "apt-get", *arguments], check=False, env=quiet)
+
+
+def provide_driver() -> None:
+    """Make sure that Playwright runs.
+
+    Raises:
+        NoChromiumError: If it does not, and the package it needs could not be installed.
+    """
+    if driver_starts():
+        return
+    print(f"The browser tests need the package {DRIVER_PACKAGE}: installing it", flush=True)
+    install_package(DRIVER_PACKAGE)
+    if not driver_starts():
+        raise NoChromiumError(
+            "Playwright, which drives the browser, does not start here: see `python -m playwright "
+            f"--version`. On Debian and its kin: sudo apt-get install {DRIVER_PACKAGE}."
+        )
 
 
 def provide_chromium() -> Path:
@@ -94,11 +125,14 @@ def provide_chromium() -> Path:
     """
     if found := find_chromium():
         return found
-    for title, get in (("Playwright's download", download), ("the package", install_package)):
-        print(f"The browser tests need a Chromium: trying {title}", flush=True)
-        get()
-        if found := find_chromium():
-            return found
+    print("The browser tests need a Chromium: downloading Playwright's", flush=True)
+    download()
+    if found := find_chromium():
+        return found
+    print("Trying the system's package instead", flush=True)
+    install_package(CHROMIUM_PACKAGE)
+    if found := find_chromium():
+        return found
     raise NoChromiumError(
         "The browser tests need a Chromium and none could be installed. Install Chromium or "
         f"Chrome, set {VARIABLE} to one, or leave these tests out: make test BROWSER=no."
@@ -107,6 +141,7 @@ def provide_chromium() -> Path:
 
 if __name__ == "__main__":
     try:
+        provide_driver()
         provide_chromium()
     except NoChromiumError as error:
         sys.exit(str(error))
