@@ -112,7 +112,8 @@ def label_heads(scores: Mapping[str, HeadTable]) -> list[list[HeadLabel | None]]
     """What each head mostly does: the metric with the highest score that earns its label.
 
     A nearly uniform head is only ever "broad": on a short text its weight on any one token is
-    large without meaning anything. Of equal scores the simpler metric's label wins.
+    large without meaning anything. On a single token no head has a label. Of equal scores the
+    simpler metric's label wins.
 
     Args:
         scores: from `head_scores`.

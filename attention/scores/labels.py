@@ -28,6 +28,8 @@ def best_label(
     metrics: Mapping[str, Metric], scores: Mapping[str, NDArray[np.float64]], layer: int, head: int
 ) -> HeadLabel | None:
     """The label of one head: see `label_heads`."""
+    if "entropy" in scores and np.isnan(scores["entropy"][layer, head]):
+        return None  # a single token, which can only attend to itself
     found = [
         HeadLabel(name, metric.label, float(scores[name][layer, head]))
         for name, metric in metrics.items()

@@ -66,6 +66,8 @@ def test_text_without_repeats_is_not_measured_rather_than_zero(metric):
 
 def test_single_token_measures_nothing_but_itself():
     scores = head_scores(record_of([[1.0]]))
+    # Its only weight is on itself: that once made every head a "current token" head.
+    assert label_heads(scores) == [[None]]
     close(scores.pop("current_token"), [[1.0]])
     assert all(np.isnan(table).all() for table in scores.values())
 
