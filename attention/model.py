@@ -149,8 +149,9 @@ class LanguageModel(nn.Module):
             need_pattern: whether `watch` gets the pattern that the implementation used.
         """
         resid = self.embed(ids)  # batch pos d_model
-        layers = attention or [block.get_submodule("attn") for block in self.blocks]
-        for block, attn in zip(self.blocks, layers, strict=True):
+        if attention is None:
+            attention = [block.get_submodule("attn") for block in self.blocks]
+        for block, attn in zip(self.blocks, attention, strict=True):
             resid = block(resid, self.rotary, attn, watch, need_pattern)
         return functional.linear(self.norm(resid), self.embed.weight)
 
@@ -220,9 +221,66 @@ class LanguageModel(nn.Module):
         with memory_errors_as_sentences(self.device):
             ids = torch.tensor([tokens.ids], device=self.device)
             logits = self(ids, attention=attention, watch=keep)[0].float().cpu()
+        self._require_finite(logits)
+        return RunRecord(tokens, logits, tuple(layers), implementation)
+
+    @torch.inference_mode()
+    def generate(
+        self,
+        text: str | Sequence[int] | Tokens,
+        num_tokens: int,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        implementation: str = "sdpa",
+    ) -> Tokens:
+        """Go on writing a text, token by token; each reads everything before it anew.
+
+        Leaves out the kv cache that would spare most of that work.
+
+        Args:
+            text: what to begin with.
+            num_tokens: how many tokens to add.
+            temperature: 0 takes the likeliest token; 1 draws as the model expects, more evens out.
+            seed: of the draw.
+            implementation: how the heads are computed; a key of IMPLEMENTATIONS.
+
+        Returns:
+            the tokens of `text` and those added, which have no span in it.
+
+        Raises:
+            TextError: when the text cannot be run, or the context has no room for more.
+            ConfigError: when num_tokens, temperature or implementation is none.
+            ModelError: when the logits are not finite numbers.
+            DeviceError: when the device has no memory left.
+        """
+        require_positive("num_tokens", num_tokens)
+        if not 0.0 <= temperature < float("inf"):
+            raise ConfigError(f"temperature must be at least 0 and finite; got {temperature}.")
+        prompt = self.tokens(text)
+        if len(prompt) + num_tokens > self.config.context_length:
+            raise TextError(
+                f"text and added tokens must be at most {self.config.context_length} together; "
+                f"got {len(prompt)} and {num_tokens}."
+            )
+        attention = self.attention_layers(implementation)
+        generator = torch.Generator().manual_seed(seed)
+        ids = list(prompt.ids)
+        with memory_errors_as_sentences(self.device):
+            for _ in range(num_tokens):
+                so_far = torch.tensor([ids], device=self.device)
+                logits = self(so_far, attention=attention)[0, -1].float().cpu()
+                self._require_finite(logits)
+                if temperature:
+                    chances = (logits / temperature).softmax(dim=-1)
+                    ids.append(int(torch.multinomial(chances, 1, generator=generator)))
+                else:
+                    ids.append(int(logits.argmax()))
+        return prompt + Tokens.from_ids(ids[len(prompt) :], self.tokenizer)
+
+    def _require_finite(self, logits: Tensor) -> None:
         if not logits.isfinite().all():
             raise ModelError(
                 f"logits of {self.name} must be finite; got NaN or infinity with dtype "
                 f"{str(self.dtype).removeprefix('torch.')}. Try float32, or another copy of it."
             )
-        return RunRecord(tokens, logits, tuple(layers), implementation)

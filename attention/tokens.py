@@ -39,6 +39,15 @@ class Tokens:
         """The first `count` tokens; the text and the spans stay those of the whole."""
         return type(self)(self.text, self.ids[:count], self.labels[:count], self.offsets[:count])
 
+    def __add__(self, more: "Tokens") -> "Tokens":
+        """These and more tokens; the text stays this one, in which `more` has no spans."""
+        return type(self)(
+            self.text,
+            self.ids + more.ids,
+            self.labels + more.labels,
+            self.offsets + ((0, 0),) * len(more),
+        )
+
     @classmethod
     def from_ids(cls, ids: Sequence[int], tokenizer: "Tokenizer | None" = None) -> "Tokens":
         """Tokens from ids alone: no BOS is added, and there are no spans.
