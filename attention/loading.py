@@ -107,6 +107,11 @@ def known_models(root: Path = LOCAL_MODELS) -> list[KnownModel]:
 
 def _folder(source: str) -> Path:
     folder = EMBEDDED if source == "embedded" else Path(source)
+    if source == "embedded" and not folder.is_dir():
+        raise ModelError(
+            f"the embedded model must be in {folder}; it is not there. "
+            f"Make it with `python -m attention train --out {folder}`."
+        )
     if not folder.is_dir():
         raise ModelError(
             f"model must be 'embedded' or a folder with config.json, model.safetensors and "
