@@ -1,0 +1,107 @@
+"""Writes a run to a .npz file, one head's pattern at a time, whole or not at all."""
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attention.errors import HeadscopeError
+
+if TYPE_CHECKING:
+    from attention.record import RunRecord
+
+
+class OutputError(HeadscopeError):
+    """A file that cannot be written."""
+
+
+def check_output(path: Path) -> None:
+    """Refuse a place that cannot hold the file, before anything is computed.
+
+    Raises:
+        OutputError: when the folder is missing or the path is a folder.
+    """
+    if not path.parent.is_dir():
+        raise OutputError(f"--out must be in a folder that exists; {str(path.parent)!r} does not.")
+    if path.is_dir():
+        raise OutputError(f"--out must be a file; {str(path)!r} is a folder.")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, which takes the name `path` only when the block ends well.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    try:
+        descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(part).chmod(0o666 & ~umask)  # as any new file; mkstemp's is private
+            Path(part).replace(path)
+        finally:
+            Path(part).unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"--out must be writable; {str(path)!r}: {reason}.") from error
+
+
+def write_run(path: Path, record: "RunRecord", layers: list[int], heads: list[int]) -> None:
+    """Write a .npz that `numpy.load` reads.
+
+    Keys: ids (T,), labels (T,), offsets (T, 2) in characters, logits (T, V), layers, heads
+    (which ones) and pattern (layers, heads, T, T).
+
+    Args:
+        path: where to.
+        record: the run.
+        layers: whose patterns, from 0.
+        heads: which of their heads, from 0.
+
+    Raises:
+        OutputError: when it cannot be written; what was there before stays.
+    """
+    tokens, seq_len = record.tokens, record.seq_len
+    arrays = {
+        "ids": np.array(tokens.ids, dtype=np.int64),
+        "labels": np.array(tokens.labels),
+        "offsets": np.array(tokens.offsets, dtype=np.int64),
+        "logits": record.logits.numpy(),
+        "layers": np.array(layers),
+        "heads": np.array(heads),
+    }
+    shape = (len(layers), len(heads), seq_len, seq_len)
+    patterns = (record.pattern(layer, head) for layer in layers for head in heads)
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            _write_array(archive, name, array.shape, iter([array]), array.dtype)
+        _write_array(archive, "pattern", shape, patterns, np.dtype(np.float32))
+
+
+def _write_array(
+    archive: zipfile.ZipFile,
+    name: str,
+    shape: tuple[int, ...],
+    parts: Iterator[NDArray[np.generic]],
+    dtype: np.dtype[np.generic],
+) -> None:
+    """One array, given in parts along its first axes, so that it is never in memory whole."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array_header_1_0(member, header)
+        for part in parts:
+            member.write(np.ascontiguousarray(part).tobytes())
