@@ -23,7 +23,7 @@ help:
 	@echo 'make test     run every test, in a real browser too       (ARGS="-k masks", BROWSER=no, COV=1)'
 	@echo 'make check    lint, formatting, types; changes nothing'
 	@echo 'make format   format the code and put right what the linter can'
-	@echo 'make bench    time the attention implementations here     (ARGS="--max-heads 16")'
+	@echo 'make bench    time the attention implementations here     (ARGS="--heads 1,4,16")'
 	@echo 'make clean    remove .venv and everything built'
 	@echo
 	@echo 'Each sets up what it needs in .venv.  PYTHON=/path/to/python3.12 chooses the Python.'
