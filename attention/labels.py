@@ -5,6 +5,7 @@ from functools import cache
 
 SIGNS = {" ": "␣", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 INVISIBLE = ("C", "Z")  # Unicode categories: control, format, unassigned; separators
+FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols without a picture
 
 
 def visible(piece: bytes | str) -> str:
@@ -36,7 +37,7 @@ def _visible_text(text: str) -> str:
         category = unicodedata.category(char)
         if char in SIGNS:
             label += SIGNS[char]
-        elif category[0] in INVISIBLE:
+        elif category[0] in INVISIBLE or char in FILLERS:
             label += f"<0x{ord(char):02X}>" if ord(char) < 0x80 else f"<U+{ord(char):04X}>"
         elif category[0] == "M" and not label:
             label += "◌" + char

@@ -17,7 +17,7 @@ from attention.memory import memory_errors_as_sentences
 from attention.model_config import ModelConfig
 from attention.record import LayerRecord, PatternRule, RunRecord
 from attention.rotary import Rotary
-from attention.tokens import Tokenizer, Tokens
+from attention.tokens import Ids, Tokenizer, Tokens
 from attention.weights import HeadWeights
 
 Head = tuple[int, int]  # (layer, head)
@@ -155,7 +155,7 @@ class LanguageModel(nn.Module):
             resid = block(resid, self.rotary, attn, watch, need_pattern)
         return functional.linear(self.norm(resid), self.embed.weight)
 
-    def tokens(self, text: str | Sequence[int] | Tokens) -> Tokens:
+    def tokens(self, text: str | Ids | Tokens) -> Tokens:
         """Read a text, or take token ids, and check that the model can run them.
 
         Raises:
@@ -189,7 +189,7 @@ class LanguageModel(nn.Module):
     @torch.inference_mode()
     def run(
         self,
-        text: str | Sequence[int] | Tokens,
+        text: str | Ids | Tokens,
         *,
         implementation: str = "sdpa",
         ablate: Iterable[Head] = (),
@@ -227,7 +227,7 @@ class LanguageModel(nn.Module):
     @torch.inference_mode()
     def generate(
         self,
-        text: str | Sequence[int] | Tokens,
+        text: str | Ids | Tokens,
         num_tokens: int,
         *,
         temperature: float = 0.0,

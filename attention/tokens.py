@@ -1,17 +1,21 @@
 """Text to tokens: ids, labels in which everything is visible, and spans of the source."""
 
 import json
-import numbers
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import SupportsIndex
 
 import regex
 import tokenizers
 
 from attention.errors import ModelError, TextError
 from attention.labels import byte_alphabet, visible
+
+Ids = Iterable[SupportsIndex]
+BLANK = "▁"  # SentencePiece's sign for a blank
 
 
 @dataclass(frozen=True)
@@ -49,18 +53,25 @@ class Tokens:
         )
 
     @classmethod
-    def from_ids(cls, ids: Sequence[int], tokenizer: "Tokenizer | None" = None) -> "Tokens":
+    def from_ids(cls, ids: Ids, tokenizer: "Tokenizer | None" = None) -> "Tokens":
         """Tokens from ids alone: no BOS is added, and there are no spans.
 
         Raises:
             TextError: when something is not a whole number.
         """
-        wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, numbers.Integral)]
-        if wrong:
-            raise TextError(f"token ids must be whole numbers; got {wrong[0]!r}.")
+        whole = tuple(map(_whole, ids))
         label = str if tokenizer is None else tokenizer.label
-        whole = tuple(int(i) for i in ids)
         return cls("", whole, tuple(map(label, whole)), ((0, 0),) * len(whole))
+
+
+def _whole(token_id: SupportsIndex) -> int:
+    """A token id of numpy or torch as a plain number."""
+    try:
+        if isinstance(token_id, bool):
+            raise TypeError
+        return operator.index(token_id)
+    except TypeError as error:
+        raise TextError(f"token ids must be whole numbers; got {token_id!r}.") from error
 
 
 class Tokenizer:
@@ -71,10 +82,10 @@ class Tokenizer:
     """
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        backend.no_truncation()  # a file may ask for both: a text cut short in silence, or
+        backend.no_padding()  # rows that are not in the text
         self.backend = backend
-        self.special_ids = frozenset(
-            i for i, token in backend.get_added_tokens_decoder().items() if token.special
-        )
+        self.added = frozenset(backend.get_added_tokens_decoder())
 
     @classmethod
     def from_file(cls, path: Path) -> "Tokenizer":
@@ -93,15 +104,20 @@ class Tokenizer:
             ) from error
 
     @cached_property
+    def _decoder(self) -> str:
+        return json.dumps(json.loads(self.backend.to_str())["decoder"], ensure_ascii=False)
+
+    @cached_property
     def is_byte_level(self) -> bool:
         """Whether each token is a run of bytes, written in GPT-2's byte alphabet."""
-        return '"ByteLevel"' in json.dumps(json.loads(self.backend.to_str())["decoder"])
+        return '"ByteLevel"' in self._decoder
 
     def encode(self, text: str) -> Tokens:
         """Read a text; special tokens such as BOS come where the tokenizer puts them.
 
         Raises:
-            TextError: when the text holds half of a surrogate pair, which is no character.
+            TextError: when the text holds half of a surrogate pair, which is no character, or
+                something that the tokenizer has no token for.
         """
         for i, char in enumerate(text):
             if 0xD800 <= ord(char) <= 0xDFFF:
@@ -109,7 +125,12 @@ class Tokenizer:
                     f"text must be valid Unicode; character {i + 1} is U+{ord(char):04X}, half of "
                     "a surrogate pair. Remove it."
                 )
-        encoding = self.backend.encode(text)
+        try:
+            encoding = self.backend.encode(text)
+        except Exception as error:  # the library raises bare Exception
+            raise TextError(
+                f"text must be readable for the model's tokenizer; it says: {error}."
+            ) from error
         ids = tuple(encoding.ids)
         return Tokens(text, ids, tuple(map(self.label, ids)), self._spans(text, encoding))
 
@@ -123,15 +144,18 @@ class Tokenizer:
         token = self.backend.id_to_token(token_id)
         if token is None:
             return f"<{token_id}>"
-        if token_id in self.special_ids:
+        if token_id in self.added:
             return visible(token)
-        return visible(self._bytes(token)) if self.is_byte_level else visible(token)
+        if self.is_byte_level:
+            return visible(self._bytes(token_id, token))
+        return visible(token.replace(BLANK, " ") if BLANK in self._decoder else token)
 
-    def _bytes(self, token: str) -> bytes:
+    def _bytes(self, token_id: int, token: str) -> bytes:
+        """The bytes of a byte-level token; an added token is written as plain text."""
         alphabet = byte_alphabet()
-        if all(char in alphabet for char in token):
-            return bytes(alphabet[char] for char in token)
-        return token.encode()  # an added token, kept as plain text
+        if token_id in self.added or any(char not in alphabet for char in token):
+            return token.encode()
+        return bytes(alphabet[char] for char in token)
 
     def _spans(self, text: str, encoding: tokenizers.Encoding) -> tuple[tuple[int, int], ...]:
         """Spans of whole characters as a reader sees them (grapheme clusters)."""
@@ -152,12 +176,14 @@ class Tokenizer:
         spans: list[tuple[int, int]] = []
         at = 0
         source = text.encode()
-        for token_id, token in zip(encoding.ids, encoding.tokens, strict=True):
-            piece = self._bytes(token)
-            if token_id in self.special_ids and not source.startswith(piece, at):
+        for token_id, token, put_in in zip(
+            encoding.ids, encoding.tokens, encoding.special_tokens_mask, strict=True
+        ):
+            if put_in:  # such as BOS; the same token written in the text is not
                 spans.append((0, 0))
                 continue
-            if not source.startswith(piece, at):
+            piece = self._bytes(token_id, token)
+            if not piece or not source.startswith(piece, at):
                 return None
             spans.append((char_of_byte[at], char_of_byte[at + len(piece) - 1] + 1))
             at += len(piece)
