@@ -64,14 +64,14 @@ class Tokens:
         return cls("", whole, tuple(map(label, whole)), ((0, 0),) * len(whole))
 
 
-def _whole(token_id: SupportsIndex) -> int:
+def _whole(token_id: object) -> int:
     """A token id of numpy or torch as a plain number."""
     try:
-        if isinstance(token_id, bool):
-            raise TypeError
-        return operator.index(token_id)
-    except TypeError as error:
-        raise TextError(f"token ids must be whole numbers; got {token_id!r}.") from error
+        if isinstance(token_id, SupportsIndex) and not isinstance(token_id, bool):
+            return operator.index(token_id)
+    except TypeError:  # a tensor has __index__, but only whole numbers give one
+        pass
+    raise TextError(f"token ids must be whole numbers; got {token_id!r}.")
 
 
 class Tokenizer:
