@@ -31,13 +31,13 @@ TEST_LIMIT_S = 300
 # A shared CI core may take this long for what takes a second elsewhere.
 ACTION_LIMIT_MS = 60_000
 QUIET_MS = 400
-# The script rests, nothing on the page is stale, and both for a while: a click takes a moment to
-# start the script.
+# The script rests, and nothing on the page is stale or still being loaded; all that for a while,
+# because a click takes a moment to start the script.
 SETTLED = """
 quiet => {
     const app = document.querySelector('[data-testid="stApp"]');
     const busy = !app || app.dataset.testScriptState !== 'notRunning'
-        || document.querySelector('[data-stale="true"]');
+        || document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]');
     const now = performance.now();
     if (busy || window.headscopeQuietSince === undefined) window.headscopeQuietSince = now;
     return !busy && now - window.headscopeQuietSince > quiet;

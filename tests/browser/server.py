@@ -1,6 +1,8 @@
 """The whole product as a user starts it, on a free port, with the network cable out."""
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -47,6 +49,7 @@ class AppServer:
                 env={**os.environ, **NO_NETWORK},
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         deadline = time.monotonic() + START_LIMIT_S
         while not self.healthy():
@@ -68,7 +71,7 @@ class AppServer:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> None:
-        """End the server, politely first."""
+        """End the server, politely first, and then whatever it started and left behind."""
         if self.process is None:
             return
         self.process.terminate()
@@ -77,4 +80,6 @@ class AppServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process = None
