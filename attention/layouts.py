@@ -163,7 +163,7 @@ def _unpack_looped(state_dict: StateDict, config: AttentionConfig) -> Parts:
 def _one_of_each(tensors: list[Tensor], shared: int, name: str) -> list[Tensor]:
     """The first tensor of each group of `shared`, once the group is seen to be equal."""
     for i, tensor in enumerate(tensors):
-        if not torch.equal(tensor, tensors[i - i % shared]):
+        if i % shared and not torch.equal(tensor, tensors[i - i % shared]):
             raise ConfigError(
                 f"{name} must be equal in the {shared} heads that share a kv head; "
                 f"heads {i - i % shared} and {i} differ."

@@ -51,6 +51,11 @@ class HeadWeights:
             "b_V": (num_kv_heads, head_dim),
             "b_O": (d_model,),
         }
+        biases = [self.b_Q is None, self.b_K is None, self.b_V is None]
+        if len(set(biases)) > 1:
+            raise ConfigError("b_Q, b_K and b_V must be given together or not at all.")
+        if self.b_O is not None and self.W_O is None:
+            raise ConfigError("b_O must come with W_O; got b_O alone.")
         for name, shape in expected.items():
             tensor = getattr(self, name)
             if tensor is not None and tuple(tensor.shape) != shape:

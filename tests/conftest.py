@@ -8,6 +8,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import hypothesis
+import jaxtyping
 import pytest
 import torch
 
@@ -42,3 +43,11 @@ def no_network():
 def generator():
     """A seeded source of random numbers of the test's own."""
     return torch.Generator().manual_seed(20)
+
+
+@pytest.fixture
+def as_in_use():
+    """The shape checker off, as outside the tests: our own checks must do without it."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
