@@ -1,0 +1,107 @@
+"""Under what a benchmark ran: without it, a time means nothing."""
+
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from attention.benchmark.load import usable_cores
+from attention.benchmark.settings import BenchmarkSettings
+from attention.devices import find_device
+
+CPUINFO = Path("/proc/cpuinfo")
+ALLOCATOR_WORDS = {
+    "user": "allocator as a user's program has it",
+    "tuned": "allocator tuned to keep freed memory",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """The machine and the settings that decide a time.
+
+    Attributes:
+        cpu: the CPU's model.
+        cores: that the process may run on.
+        threads: torch's threads within an operator.
+        system: operating system and architecture.
+        python: version.
+        torch: version.
+        device: what torch calls the device.
+        device_title: what a person calls it.
+        dtype: computed in.
+        tf32: whether float32 matrices may be multiplied as TF32; only on a CUDA device.
+        allocator: how freed memory is handled.
+    """
+
+    cpu: str
+    cores: int
+    threads: int
+    system: str
+    python: str
+    torch: str
+    device: str
+    device_title: str
+    dtype: str
+    tf32: bool | None
+    allocator: str
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        parts = [
+            f"{self.cpu}, {self.cores} {'core' if self.cores == 1 else 'cores'}",
+            f"{self.threads} {'thread' if self.threads == 1 else 'threads'}",
+            f"torch {self.torch}",
+            self.dtype,
+            ALLOCATOR_WORDS[self.allocator],
+        ]
+        if self.device != "cpu":
+            parts.insert(0, self.device_title)
+        if self.tf32 is not None:
+            parts.append(f"TF32 {'on' if self.tf32 else 'off'}")
+        return " · ".join(parts)
+
+    def to_json(self) -> dict[str, str | int | bool | None]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def environment(settings: BenchmarkSettings) -> Environment:
+    """The environment of a benchmark on this machine.
+
+    Raises:
+        DeviceError: when the device does not exist here or lacks the dtype.
+    """
+    device = find_device(settings.device, settings.dtype)
+    cuda = device.kind == "cuda"
+    return Environment(
+        cpu=cpu_model(),
+        cores=usable_cores(),
+        threads=settings.threads,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        device=device.name,
+        device_title=device.title,
+        dtype=settings.dtype,
+        tf32=bool(torch.backends.cuda.matmul.allow_tf32) if cuda else None,
+        allocator=settings.allocator,
+    )
+
+
+@cache
+def cpu_model(cpuinfo: Path = CPUINFO) -> str:
+    """The CPU's name as its maker gives it; the architecture where it is not known."""
+    if platform.system() == "Darwin":
+        command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout.strip() or platform.machine()
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,124 @@
+"""What a benchmark measures: sizes, implementations, where, and for how long."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from attention.benchmark.load import usable_cores
+from attention.config import AttentionConfig
+from attention.devices import DTYPES
+from attention.errors import ConfigError, require_choice, require_positive
+from attention.implementations import IMPLEMENTATIONS
+
+Reading = Literal["total", "per_head"]
+Passes = Literal["forward", "backward"]
+Allocator = Literal["user", "tuned"]
+
+GPT2_WIDTH = 768  # d_in where nothing else says it
+
+
+def default_threads() -> int:
+    """Half the cores: the other half is for the browser, the server and the system."""
+    return max(1, usable_cores() // 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkSettings:
+    """One attention layer, to be timed at several head counts.
+
+    Exactly one of `d_out` and `d_out_per_head` is given, which chooses the question that the
+    benchmark answers.
+
+    Attributes:
+        heads: the head counts, in the order in which they are measured.
+        implementations: keys of IMPLEMENTATIONS, timed in turns.
+        d_out: total width, features: head_dim shrinks as heads are added.
+        d_out_per_head: width of each head, features: the layer grows as heads are added.
+        d_in: width of the input, features; by default d_out, or 768 with d_out_per_head.
+        seq_len: tokens.
+        batch: sequences.
+        passes: forward, or forward and backward together.
+        device: cpu, cuda:0, mps.
+        dtype: a key of DTYPES.
+        threads: torch's threads within an operator.
+        allocator: as a user's program would run, or glibc told to keep freed memory.
+        min_run_time: seconds to sample each implementation for at each head count.
+        rounds: turns that each implementation gets in that time.
+        seed: of the weights and the input.
+    """
+
+    heads: tuple[int, ...]
+    implementations: tuple[str, ...] = ("looped", "batched")
+    d_out: int | None = None
+    d_out_per_head: int | None = None
+    d_in: int | None = None
+    seq_len: int = 64
+    batch: int = 1
+    passes: Passes = "forward"
+    device: str = "cpu"
+    dtype: str = "float32"
+    threads: int = field(default_factory=default_threads)
+    allocator: Allocator = "user"
+    min_run_time: float = 0.1
+    rounds: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every setting, and every head count against the width."""
+        if (self.d_out is None) == (self.d_out_per_head is None):
+            raise ConfigError(
+                "exactly one of d_out (the total) and d_out_per_head must be given; "
+                f"got d_out {self.d_out} and d_out_per_head {self.d_out_per_head}."
+            )
+        for name in ("seq_len", "batch", "threads", "rounds"):
+            require_positive(name, getattr(self, name))
+        for name in self.implementations:
+            require_choice("implementation", name, list(IMPLEMENTATIONS))
+        require_choice("passes", self.passes, get_args(Passes))
+        require_choice("dtype", self.dtype, list(DTYPES))
+        require_choice("allocator", self.allocator, get_args(Allocator))
+        if not 0 < self.min_run_time < float("inf"):
+            raise ConfigError(f"min_run_time must be above 0 seconds; got {self.min_run_time!r}.")
+        for num_heads in self.heads:
+            self.config(num_heads)
+
+    @property
+    def reading(self) -> Reading:
+        """What `d_out` means: the total, or the width of each head."""
+        return "per_head" if self.d_out is None else "total"
+
+    @property
+    def width(self) -> int:
+        """The number that is held fixed: d_out or d_out_per_head, features."""
+        width = self.d_out if self.d_out_per_head is None else self.d_out_per_head
+        assert width is not None  # one of them is given
+        return width
+
+    def config(self, num_heads: int) -> AttentionConfig:
+        """The layer at one head count.
+
+        The total reading has W_O; the per-head reading has none, as in the book's wrapper.
+
+        Raises:
+            ConfigError: when a size is below 1 or num_heads does not divide the total width.
+        """
+        if self.d_out_per_head is not None:
+            d_in = GPT2_WIDTH if self.d_in is None else self.d_in
+            return AttentionConfig.per_head(d_in, self.d_out_per_head, num_heads, self.seq_len)
+        d_in = self.width if self.d_in is None else self.d_in
+        return AttentionConfig.total(d_in, self.width, num_heads, self.seq_len)
+
+    def with_heads(self, *heads: int) -> "BenchmarkSettings":
+        """The same benchmark at other head counts; without any, a key for what belongs together."""
+        return replace(self, heads=heads)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "BenchmarkSettings":
+        """The inverse of `to_json`, after a journey through JSON."""
+        lists = {"heads": tuple(values["heads"])}
+        lists["implementations"] = tuple(values["implementations"])
+        return cls(**{**values, **lists})

@@ -1,0 +1,171 @@
+"""What measurements say, in numbers and in sentences computed from them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from attention.benchmark.fit import Line, fit
+from attention.benchmark.measurement import Measurement
+from attention.benchmark.settings import BenchmarkSettings
+from attention.implementations import IMPLEMENTATIONS
+
+LOOP, BATCH = "looped", "batched"
+CLEAR = 0.05  # a smaller difference, as a share of the batch's time, is called none
+CLEAR_IF_DISTURBED = 0.2
+NO_SLOPE_MS = 5e-4
+
+
+@dataclass(frozen=True)
+class Row:
+    """All implementations at one head count.
+
+    Attributes:
+        num_heads: query heads.
+        by_name: the measurement of each implementation.
+    """
+
+    num_heads: int
+    by_name: dict[str, Measurement]
+
+    @property
+    def ratio(self) -> float | None:
+        """The loop's median over the batch's; None unless both were timed."""
+        loop, batch = self.by_name.get(LOOP), self.by_name.get(BATCH)
+        if loop is None or batch is None or not (loop.ok and batch.ok):
+            return None
+        return loop.median / batch.median
+
+    @property
+    def ratio_p10(self) -> float | None:
+        """The same of the quickest tenths, which other programs disturb less."""
+        if self.ratio is None:
+            return None
+        return self.by_name[LOOP].p10 / self.by_name[BATCH].p10
+
+    @property
+    def loop_wins(self) -> bool:
+        """Whether the loop is clearly faster, by its median and by its quickest tenth."""
+        if self.ratio is None or self.ratio_p10 is None:
+            return False
+        clear = CLEAR_IF_DISTURBED if self.disturbed else CLEAR
+        return max(self.ratio, self.ratio_p10) <= 1 - clear
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs disturbed it."""
+        return any(m.disturbed is not None for m in self.by_name.values())
+
+
+def rows(measurements: Iterable[Measurement]) -> list[Row]:
+    """The measurements by head count, rising; the last one counts where there are several."""
+    table: dict[int, dict[str, Measurement]] = {}
+    for m in measurements:
+        table.setdefault(m.num_heads, {})[m.implementation] = m
+    return [Row(num_heads, table[num_heads]) for num_heads in sorted(table)]
+
+
+def lines(settings: BenchmarkSettings, table: Sequence[Row]) -> dict[str, Line]:
+    """The straight line of each implementation that has at least two points."""
+    fits = {
+        name: fit(row.by_name[name] for row in table if name in row.by_name)
+        for name in settings.implementations
+    }
+    return {name: line for name, line in fits.items() if line is not None}
+
+
+def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:
+    """What to read off the measurements, the most important first.
+
+    Returns:
+        no sentence for what was not measured yet.
+    """
+    said = [_cost_of_a_head(settings, lines(settings, table)), _at_most_heads(table)]
+    said += [_where_the_loop_wins(table), _disturbed(settings, table)]
+    said += [m.error for row in table for m in row.by_name.values() if m.error is not None]
+    return list(dict.fromkeys(sentence for sentence in said if sentence))
+
+
+def number(value: float) -> str:
+    """Three significant figures, never in powers of ten.
+
+    Example:
+        `number(0.22749)` is "0.227"; `number(1234.5)` is "1,230".
+    """
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.3g}")
+    if abs(rounded) >= 100:
+        return f"{rounded:,.0f}".replace("-", "−")
+    decimals = 2 if abs(rounded) >= 1 else 3
+    if abs(rounded) >= 10:
+        decimals = 1
+    return f"{rounded:.{decimals}f}".replace("-", "−")
+
+
+def _title(name: str) -> str:
+    return IMPLEMENTATIONS[name].title
+
+
+def _slope(name: str, line: Line) -> str:
+    fitness = "" if line.r_squared is None else f" (R² {line.r_squared:.3f})"
+    grows = abs(line.slope) >= NO_SLOPE_MS
+    amount = f"{number(line.slope)} ms" if grows else "less than 0.001 ms"
+    return f"the {_title(name).lower()} {amount}{fitness}"
+
+
+def _cost_of_a_head(settings: BenchmarkSettings, found: dict[str, Line]) -> str | None:
+    costs = [_slope(name, found[name]) for name in (LOOP, BATCH) if name in found]
+    if not costs:
+        return None
+    if settings.reading == "total":
+        start = f"With the total width fixed at {settings.width}, each head added costs"
+    else:
+        start = f"With {settings.width} features a head the layer itself grows: each head costs"
+    return f"{start} {' and '.join(costs)}."
+
+
+def _at_most_heads(table: Sequence[Row]) -> str | None:
+    compared = [row for row in table if row.ratio is not None]
+    if not compared:
+        return None
+    row = compared[-1]
+    assert row.ratio is not None  # only such rows are compared
+    loop, batch = row.by_name[LOOP], row.by_name[BATCH]
+    times = f"{number(loop.median)} ms against {number(batch.median)} ms"
+    where = _heads(row.num_heads)
+    if abs(row.ratio - 1) < CLEAR:
+        return f"At {where} loop and batch take the same time: {times}."
+    if row.ratio > 1:
+        return f"At {where} the loop takes {number(row.ratio)}× as long: {times}."
+    return f"At {where} the loop takes only {number(row.ratio)}× as long: {times}."
+
+
+def _where_the_loop_wins(table: Sequence[Row]) -> str | None:
+    won = [row for row in table if row.loop_wins]
+    if not won:
+        return None
+
+    def lead(row: Row) -> float:
+        return row.by_name[BATCH].median - row.by_name[LOOP].median
+
+    best = max(won, key=lead)
+    assert best.ratio is not None  # or the loop could not win
+    counts = ", ".join(str(row.num_heads) for row in won)
+    amount = f"{number(lead(best))} ms ({1 - best.ratio:.0%})"
+    if len(won) == 1:
+        return f"The loop wins at {_heads(best.num_heads)}, by {amount}."
+    return f"The loop wins at {counts} heads, by up to {amount} at {best.num_heads}."
+
+
+def _disturbed(settings: BenchmarkSettings, table: Sequence[Row]) -> str | None:
+    hollow = [row.num_heads for row in table if row.disturbed]
+    if not hollow:
+        return None
+    counts = ", ".join(map(str, hollow))
+    used = any(line.disturbed for line in lines(settings, table).values())
+    what = "the fit uses them for want of quiet ones" if used else "the fit leaves them out"
+    noun = "head" if hollow == [1] else "heads"
+    return f"Other programs disturbed the times at {counts} {noun}: {what}."
+
+
+def _heads(count: int) -> str:
+    return f"{count} {'head' if count == 1 else 'heads'}"

@@ -1,0 +1,47 @@
+import csv
+import io
+import json
+
+from attention.benchmark import BenchmarkSettings, environment
+from attention.benchmark.export import to_csv, to_json
+from attention.benchmark.measurement import Measurement
+
+SETTINGS = BenchmarkSettings(heads=(3,), d_out=15, d_in=7, seq_len=11, threads=2)
+SIZES = {"num_heads": 3, "head_dim": 5, "d_out": 15}
+LOOP = Measurement(
+    implementation="looped",
+    **SIZES,
+    samples=(3.0, 3.0),
+    equal=True,
+    output_difference=2e-7,
+    weights=("3 × heads.*.W_query (5, 7)",),
+    output=(1, 11, 15),
+)
+BATCH = Measurement(implementation="batched", **SIZES, samples=(2.0,), equal=True)
+FAILED = Measurement(implementation="sdpa", **SIZES, error='memory, "enough"')
+
+
+def test_csv_has_a_row_for_each_measurement():
+    table = list(csv.DictReader(io.StringIO(to_csv(SETTINGS, [LOOP, BATCH, FAILED]))))
+    loop, batch, failed = table
+    assert (loop["median_ms"], loop["samples"], loop["ratio_to_batched"]) == ("3.0", "2", "1.5")
+    assert (loop["reading"], loop["d_in"], loop["seq_len"], loop["threads"]) == (
+        "total", "7", "11", "2",
+    )  # fmt: skip
+    assert loop["weights"] == "3 × heads.*.W_query (5, 7)"
+    assert batch["ratio_to_batched"] == "1.0"
+    assert (failed["median_ms"], failed["ratio_to_batched"]) == ("", "")
+    assert failed["error"] == 'memory, "enough"'
+
+
+def test_json_has_the_samples_the_environment_and_what_they_say():
+    found = json.loads(to_json(SETTINGS, environment(SETTINGS), [LOOP, BATCH, FAILED]))
+    assert BenchmarkSettings.from_json(found["settings"]) == SETTINGS
+    assert found["environment"]["threads"] == 2
+    assert [m["samples"] for m in found["measurements"]] == [[3.0, 3.0], [2.0], []]
+    assert found["ratios_looped_to_batched"] == {"3": 1.5}
+    assert any("1.50× as long" in sentence for sentence in found["sentences"])
+
+
+def test_json_has_no_nan():
+    assert "NaN" not in to_json(SETTINGS, environment(SETTINGS), [FAILED])

@@ -1,0 +1,116 @@
+import pytest
+import torch
+
+from attention.benchmark import BenchmarkSettings, layer
+from attention.benchmark import measure as module
+from attention.benchmark.measure import measure
+from attention.errors import DeviceError
+
+
+def settings(**changes):
+    values = {
+        "heads": (3,),
+        "d_out": 15,
+        "d_in": 7,
+        "seq_len": 11,
+        "implementations": ("looped", "batched", "sdpa"),
+        "min_run_time": 1e-4,
+        "rounds": 1,
+    }
+    return BenchmarkSettings(**(values | changes))
+
+
+def by_name(found):
+    return {m.implementation: m for m in found}
+
+
+@pytest.fixture
+def faulty_loop(monkeypatch):
+    """The loop's first head sees the future: the mask handed over the wrong way round."""
+    build = layer.build
+
+    def build_faulty(prepared, name):
+        made = build(prepared, name)
+        if name == "looped":
+            made.softmax = lambda scores: scores.softmax(dim=-1)
+        return made
+
+    monkeypatch.setattr(module, "build", build_faulty)
+
+
+def test_every_implementation_gets_a_time_shapes_and_a_check():
+    found = by_name(measure(settings(), 3))
+    assert set(found) == {"looped", "batched", "sdpa"}
+    for m in found.values():
+        assert m.ok
+        assert (m.num_heads, m.head_dim, m.d_out) == (3, 5, 15)
+        assert m.output == (1, 11, 15)
+        assert m.output_difference <= m.tolerance
+    assert found["looped"].weights[0] == "3 × heads.*.W_query (5, 7)"
+    assert found["sdpa"].pattern_difference is None
+
+
+def test_backward_is_measured():
+    assert all(m.ok for m in measure(settings(passes="backward"), 3))
+
+
+def test_what_computes_something_else_is_reported_and_not_timed(faulty_loop):
+    found = by_name(measure(settings(), 3))
+    assert found["looped"].equal is False
+    assert found["looped"].samples == ()
+    assert "computed something else at 3 heads" in found["looped"].error
+    assert found["batched"].ok
+
+
+def test_out_of_memory_of_one_leaves_the_others(monkeypatch):
+    build = layer.build
+
+    def build_greedy(prepared, name):
+        if name == "looped":
+            raise torch.OutOfMemoryError
+        return build(prepared, name)
+
+    monkeypatch.setattr(module, "build", build_greedy)
+    found = by_name(measure(settings(), 3))
+    assert found["looped"].error.startswith("memory of cpu must be enough")
+    assert found["looped"].samples == ()
+    assert found["batched"].ok
+
+
+def test_out_of_memory_of_the_exact_result_is_told_for_all(monkeypatch):
+    monkeypatch.setattr(layer, "free_memory", lambda: 10)
+    found = list(measure(settings(), 3))
+    assert len(found) == 3
+    assert all("memory must be enough" in m.error and not m.samples for m in found)
+
+
+def test_out_of_memory_while_timing_is_told(monkeypatch):
+    def full(calls, **_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(module, "time_interleaved", full)
+    assert all("ran out" in m.error for m in measure(settings(), 3))
+
+
+def test_load_of_other_programs_is_told(monkeypatch):
+    monkeypatch.setattr(module, "disturbance", lambda others, threads, cores: "too busy")
+    assert {m.disturbed for m in measure(settings(), 3)} == {"too busy"}
+
+
+def test_settings_reach_the_timer(monkeypatch):
+    seen = {}
+
+    def timer(calls, **given):
+        seen.update(given)
+        return {name: [1.0] for name in calls}
+
+    monkeypatch.setattr(module, "time_interleaved", timer)
+    list(measure(settings(threads=5, rounds=7, min_run_time=0.25), 3))
+    assert seen == {"device": "cpu", "threads": 5, "rounds": 7, "min_run_time": 0.25}
+
+
+def test_missing_device_is_refused():
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device here")
+    with pytest.raises(DeviceError, match="device cuda cannot be used here"):
+        list(measure(settings(device="cuda"), 3))

@@ -1,0 +1,137 @@
+import pytest
+
+from attention.benchmark import BenchmarkSettings
+from attention.benchmark.measurement import Measurement
+from attention.benchmark.summary import lines, number, rows, sentences
+
+TOTAL = BenchmarkSettings(heads=(), d_out=768)
+PER_HEAD = BenchmarkSettings(heads=(), d_out_per_head=64)
+
+
+def point(name, num_heads, ms, **changes):
+    sizes = {"implementation": name, "num_heads": num_heads, "head_dim": 5, "d_out": 15}
+    return Measurement(**sizes, **({"samples": (ms,), "equal": True} | changes))
+
+
+def table(*times, disturbed=None):
+    """Rows of (heads, loop ms, batch ms)."""
+    return rows(
+        point(name, heads, ms, disturbed=disturbed)
+        for heads, *both in times
+        for name, ms in zip(("looped", "batched"), both, strict=True)
+    )
+
+
+def test_rows_rise_and_the_last_measurement_counts():
+    found = rows([point("looped", 8, 1.0), point("looped", 2, 3.0), point("looped", 8, 5.0)])
+    assert [row.num_heads for row in found] == [2, 8]
+    assert found[1].by_name["looped"].median == 5.0
+
+
+def test_ratio_is_the_loop_over_the_batch():
+    (row,) = table((4, 3.0, 2.0))
+    assert row.ratio == pytest.approx(1.5)
+
+
+def test_there_is_no_ratio_to_what_was_not_timed():
+    wrong = point("batched", 4, 2.0, equal=False)
+    assert rows([point("looped", 4, 3.0), wrong])[0].ratio is None
+    assert rows([point("looped", 4, 3.0)])[0].ratio is None
+
+
+def test_cost_of_a_head_with_the_total_fixed():
+    said = sentences(TOTAL, table((1, 1.23, 1.007), (2, 1.46, 1.014), (4, 1.92, 1.028)))
+    assert said[0] == (
+        "With the total width fixed at 768, each head added costs "
+        "the loop 0.230 ms (R² 1.000) and the batch 0.007 ms (R² 1.000)."
+    )
+
+
+def test_cost_of_a_head_with_each_head_fixed():
+    said = sentences(PER_HEAD, table((1, 2.0, 1.5), (2, 4.0, 3.0)))
+    assert said[0] == (
+        "With 64 features a head the layer itself grows: each head costs "
+        "the loop 2.00 ms and the batch 1.50 ms."
+    )
+
+
+def test_longer_time_of_the_loop_is_told_at_the_most_heads():
+    assert "At 8 heads the loop takes 2.50× as long: 5.00 ms against 2.00 ms." in sentences(
+        TOTAL, table((1, 1.0, 1.0), (8, 5.0, 2.0))
+    )
+
+
+def test_equal_times_are_called_so():
+    said = sentences(TOTAL, table((1, 1.01, 1.0)))
+    assert said == ["At 1 head loop and batch take the same time: 1.01 ms against 1.00 ms."]
+
+
+def test_loop_that_wins_is_told_with_the_count_and_by_how_much():
+    said = sentences(TOTAL, table((1, 30.0, 30.0), (8, 33.0, 52.0)))
+    assert "The loop wins at 8 heads, by 19.0 ms (37%)." in said
+    assert "At 8 heads the loop takes only 0.635× as long: 33.0 ms against 52.0 ms." in said
+
+
+def test_several_wins_of_the_loop_are_listed_with_the_largest():
+    said = sentences(TOTAL, table((2, 8.0, 10.0), (8, 5.0, 10.0)))
+    assert "The loop wins at 2, 8 heads, by up to 5.00 ms (50%) at 8." in said
+
+
+@pytest.mark.parametrize(
+    ("loop", "disturbed", "wins"),
+    [
+        (0.9, None, True),
+        (0.97, None, False),
+        (0.9, "busy", False),
+        (0.7, "busy", True),
+    ],
+)
+def test_small_win_of_the_loop_needs_a_quiet_machine(loop, disturbed, wins):
+    (row,) = table((2, loop, 1.0), disturbed=disturbed)
+    assert row.loop_wins is wins
+
+
+def test_win_by_the_median_alone_is_none():
+    """A few slow samples of the batch are no win of the loop."""
+    loop = point("looped", 2, 0, samples=(1.0,) * 11)
+    batch = point("batched", 2, 0, samples=(0.9,) * 5 + (2.0,) * 6)
+    (row,) = rows([loop, batch])
+    assert row.ratio < 0.9
+    assert not row.loop_wins
+
+
+def test_disturbed_points_are_told_and_whether_the_fit_uses_them():
+    said = sentences(TOTAL, table((1, 1.0, 1.0), (2, 2.0, 1.0), disturbed="busy"))
+    assert said[-1].startswith(
+        "Other programs disturbed the times at 1, 2 heads: the fit uses them"
+    )
+
+
+def test_failure_is_told_once():
+    failed = [
+        point(name, 4, 0, samples=(), equal=None, error="memory must be enough.")
+        for name in ("looped", "batched")
+    ]
+    assert sentences(TOTAL, rows(failed)) == ["memory must be enough."]
+
+
+def test_nothing_measured_says_nothing():
+    assert sentences(TOTAL, []) == []
+    assert lines(TOTAL, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (0.22749, "0.227"),
+        (0.0071, "0.007"),
+        (2.436, "2.44"),
+        (12.34, "12.3"),
+        (99.96, "100"),
+        (1234.5, "1,230"),
+        (-0.014, "−0.014"),
+    ],
+)
+def test_numbers_have_three_figures(value, shown):
+    assert number(value) == shown

@@ -1,0 +1,111 @@
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from attention.benchmark import BenchmarkSettings
+from attention.benchmark.measurement import Measurement
+from attention.cli.bench import bench, conclusion, parse_heads, table
+from attention.errors import ConfigError, HeadscopeError
+
+QUICK = ["--min-run-time", "0.0001", "--seq-len", "11", "--d-in", "7"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(bench, [*arguments, *QUICK], catch_exceptions=True)
+
+
+def refusal(*arguments):
+    result = run(*arguments)
+    assert result.exit_code != 0
+    assert isinstance(result.exception, HeadscopeError), result.exception
+    return str(result.exception)
+
+
+def test_table_fit_environment_and_files(tmp_path):
+    json_file, csv_file = tmp_path / "b.json", tmp_path / "b.csv"
+    result = run(
+        "--heads", "1,3", "--implementations", "looped,batched", "--d-out", "15", "--threads", "1",
+        "--json", str(json_file), "--csv", str(csv_file),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.exception
+    lines = result.output.splitlines()
+    assert lines[0].startswith("forward, batch 1, 11 tokens; total width d_out 15")
+    assert "1 thread" in lines[1]
+    assert [line.split()[0] for line in lines[4:6]] == ["1", "3"]
+    assert any(line.startswith("looped: ") and "ms a head" in line for line in lines)
+    found = json.loads(json_file.read_text(encoding="utf-8"))
+    assert [m["num_heads"] for m in found["measurements"]] == [1, 1, 3, 3]
+    assert all(m["equal"] for m in found["measurements"])
+    with csv_file.open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 4
+
+
+def test_width_of_each_head_is_another_question():
+    result = run("--heads", "3", "--d-out-per-head", "5", "--implementations", "looped")
+    assert "d_out_per_head 5: the layer grows" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--heads", "1,4", "--d-out", "15"], "d_out must be divisible by num_heads"),
+        (["--heads", "1,x"], "heads must be whole numbers such as 1,2,4,8; got '1,x'"),
+        (["--heads", ""], "heads must be whole numbers"),
+        (["--implementations", "loop"], "implementation must be one of"),
+        (["--dtype", "float8"], "dtype must be one of"),
+        (["--d-out", "15", "--d-out-per-head", "5"], "exactly one of d_out"),
+        (["--threads", "0"], "threads must be a whole number of at least 1"),
+        (["--csv", "/missing/folder/x.csv"], "file must be in a folder that exists"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, sentence):
+    assert refusal(*arguments).startswith(sentence)
+
+
+def test_heads_are_read_in_order_and_once():
+    assert parse_heads("8, 1,8,2") == (8, 1, 2)
+
+
+def test_sign_or_other_digits_are_no_head_count():
+    with pytest.raises(ConfigError):
+        parse_heads("-1")
+    with pytest.raises(ConfigError):
+        parse_heads("²")
+
+
+def test_each_head_count_has_its_line_as_soon_as_it_is_measured():
+    settings = BenchmarkSettings(heads=(1, 3), d_out=15)
+    sizes = {"head_dim": 5, "d_out": 15, "samples": (2.0,), "equal": True}
+    taken = []
+
+    def measured():
+        for num_heads in (1, 3):
+            for name in ("looped", "batched"):
+                taken.append(num_heads)
+                yield Measurement(implementation=name, num_heads=num_heads, **sizes)
+
+    lines = table(settings, measured())
+    next(lines)
+    first = next(lines)
+    assert 3 not in taken[:-1]
+    assert first.split() == ["1", "15", "2.00", "(2.00–2.00)", "2.00", "(2.00–2.00)", "1.00×", "–"]
+
+
+def test_what_failed_is_a_dash_in_the_table_and_a_sentence_below():
+    settings = BenchmarkSettings(heads=(3,), d_out=15, implementations=("looped",))
+    failed = Measurement(
+        implementation="looped", num_heads=3, head_dim=5, d_out=15, error="memory must be enough."
+    )
+    assert list(table(settings, iter([failed])))[1].split() == ["3", "5", "–", "–", "–"]
+    assert "memory must be enough." in list(conclusion(settings, [failed]))
+
+
+def test_disturbed_time_has_a_star():
+    settings = BenchmarkSettings(heads=(3,), d_out=15, implementations=("looped",))
+    busy = Measurement(
+        implementation="looped", num_heads=3, head_dim=5, d_out=15,
+        samples=(2.0,), equal=True, disturbed="other programs kept 2.0 of 2 cores busy",
+    )  # fmt: skip
+    assert " *" in list(table(settings, iter([busy])))[1]
