@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention.scores import HEAD_METRICS, HeadTable
 from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
-from attention.training.evaluate import HeadTable
+from attention.training.evaluate import best_head
 from attention.training.stages import Stage
 
 LOG_LINES = 24
@@ -36,7 +37,7 @@ class CardFacts:
         tokens_per_step: rows times their length.
         parameters: weights of the model.
         log: the run's log.
-        scores: every head's scores on repeated random tokens, by measure.
+        scores: every head's scores on repeated random tokens, by metric.
         copy_accuracy: on the same tokens.
         held_out: loss on each text's end, by its name.
         samples: prompts and what the model wrote after them.
@@ -87,9 +88,9 @@ def _intro(facts: CardFacts) -> str:
 
 def _results(facts: CardFacts) -> str:
     best = [
-        f"| best {measure} score | {table.max():.3f} (layer {layer}, head {head}) |"
-        for measure, table in facts.scores.items()
-        for layer, head in [np.unravel_index(int(table.argmax()), table.shape)]
+        f"| best head, {metric.replace('_', ' ')} | {score:.3f} (layer {layer}, head {head}) |"
+        for metric, table in facts.scores.items()
+        for score, layer, head in [best_head(table)]
     ]
     losses = [
         f"| held out: {name} | {loss.nats_per_token:.3f} nats a token, "
@@ -112,22 +113,22 @@ def _heads(scores: dict[str, HeadTable]) -> str:
     lines = [
         "## Every head",
         "",
-        "Means of pattern cells on `<bos>` + R + R, where R are 50 random tokens: "
-        "previous (i, i-1), first (i, 0), and over the second R duplicate (i, i-50) and "
-        "induction (i, i-49).",
+        "On `<bos>` + R + R, where R are 50 random tokens, means over eight such texts. "
+        "Everything but the entropy is a mean weight: on (i, i-1), (i, i), (i, 0), and over the "
+        "second R on (i, i-50) for duplicate tokens and (i, i-49) for induction.",
         "",
-        f"| head | {' | '.join(scores)} |",
+        f"| head | {' | '.join(HEAD_METRICS[name].title for name in scores)} |",
         "|---|" + "---|" * len(scores),
     ]
     for layer in range(layers):
         for head in range(heads):
-            cells = [_cell(float(table[layer, head])) for table in scores.values()]
+            cells = [_cell(name, float(table[layer, head])) for name, table in scores.items()]
             lines.append(f"| L{layer}H{head} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cell(score: float) -> str:
-    return f"**{score:.2f}**" if score >= 0.5 else f"{score:.2f}"
+def _cell(metric: str, score: float) -> str:
+    return f"**{score:.2f}**" if score >= HEAD_METRICS[metric].threshold else f"{score:.2f}"
 
 
 def _samples(samples: list[tuple[str, str]]) -> str:

@@ -1,28 +1,19 @@
-"""What the training watches: loss on held-out text, copying, and what the heads do.
-
-The scores are means of pattern cells on ``<bos>`` + R + R, where R are random tokens:
-previous-token (i, i - 1), first-token (i, 0), and over the second R duplicate-token
-(i, i - length) and induction (i, i - length + 1).
-"""
+"""What the training watches: loss on held-out text, copying, and what the heads do."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Int64
 from torch import Tensor
 from torch.nn import functional
 
 from attention.model import LanguageModel
-from attention.training.tokenizer import BOS_ID
+from attention.scores import HeadTable, head_scores, repeated_tokens
 
-REPEAT_LENGTH = 50
-REPEAT_ROWS = 8
-REPEAT_SEED = 20
-FIRST_PLAIN_ID = 257  # behind <bos> and the 256 single bytes
+PROBES = 8
+FIRST_PROBE = 20  # seed; not the one of `probe_scores`
 ROWS_AT_ONCE = 8
-
-HeadTable = Float32[np.ndarray, "layers heads"]
 
 
 @dataclass(frozen=True)
@@ -31,75 +22,45 @@ class Evaluation:
 
     Args:
         loss: on held-out text, nats a token.
-        copy_accuracy: share of the second R whose next token is guessed right.
-        scores: for every measure, each head's score, 0 to 1.
+        copy_accuracy: share of repeated tokens that are guessed right.
+        scores: for every head metric, each head's score on repeated random tokens, 0 to 1.
     """
 
     loss: float
     copy_accuracy: float
     scores: dict[str, HeadTable]
 
-    def best(self, measure: str) -> tuple[float, int, int]:
-        """Return the highest score of a measure, with its layer and head."""
-        table = self.scores[measure]
-        layer, head = np.unravel_index(int(table.argmax()), table.shape)
-        return float(table[layer, head]), int(layer), int(head)
+    def best(self, metric: str) -> tuple[float, int, int]:
+        """Return the highest score of a metric, with its layer and head."""
+        return best_head(self.scores[metric])
 
 
-def repeated_prompts(
-    vocab_size: int, *, rows: int = REPEAT_ROWS, length: int = REPEAT_LENGTH
-) -> list[list[int]]:
-    """Give ``<bos>`` + R + R for each row, with R uniform over the tokens that are no bytes."""
-    rng = np.random.default_rng(REPEAT_SEED)
-    lowest = min(FIRST_PLAIN_ID, vocab_size // 2)
-    prompts = []
-    for _ in range(rows):
-        tokens = rng.integers(lowest, vocab_size, length).tolist()
-        prompts.append([BOS_ID, *tokens, *tokens])
-    return prompts
+def best_head(table: HeadTable) -> tuple[float, int, int]:
+    """Return a table's highest score, with its layer and head."""
+    layer, head = np.unravel_index(int(table.argmax()), table.shape)
+    return float(table[layer, head]), int(layer), int(head)
 
 
-def pattern_scores(pattern: Float32[np.ndarray, "query key"], length: int) -> dict[str, float]:
-    """Score one head's pattern on ``<bos>`` + R + R, where R has ``length`` tokens.
-
-    Example:
-        A head that always looks one token back has a previous-token score of 1.
-    """
-    second = np.arange(length + 1, 2 * length + 1)
-    behind = np.arange(1, 2 * length + 1)
-    return {
-        "previous": float(pattern[behind, behind - 1].mean()),
-        "first": float(pattern[behind, 0].mean()),
-        "duplicate": float(pattern[second, second - length].mean()),
-        "induction": float(pattern[second, second - length + 1].mean()),
-    }
-
-
-def repeat_scores(
-    model: LanguageModel, prompts: list[list[int]]
-) -> tuple[dict[str, HeadTable], float]:
-    """Score every head on repeated random tokens.
+def repeat_scores(model: LanguageModel, probes: int = PROBES) -> tuple[dict[str, HeadTable], float]:
+    """Run the model on ``<bos>`` + R + R for several random R.
 
     Returns:
-        The scores by measure, means over the prompts, and the copy accuracy.
+        The means of the heads' scores, and the share of tokens of the second R, from its
+        second on, that are guessed right.
     """
-    sums: dict[str, HeadTable] = {}
-    right = total = 0
-    for prompt in prompts:
-        length = (len(prompt) - 1) // 2
-        record = model.run(prompt)
-        for layer in range(record.num_layers):
-            for head in range(record.num_heads):
-                found = pattern_scores(record.pattern(layer, head), length)
-                for measure, score in found.items():
-                    table = sums.setdefault(
-                        measure, np.zeros((record.num_layers, record.num_heads), np.float32)
-                    )
-                    table[layer, head] += score / len(prompts)
-        guesses = record.logits[length + 1 : -1].argmax(-1).tolist()
-        right += sum(a == b for a, b in zip(guesses, prompt[length + 2 :], strict=True))
-        total += len(guesses)
-    return sums, right / total
+    found: list[dict[str, HeadTable]] = []
+    right: list[bool] = []
+    for seed in range(FIRST_PROBE, FIRST_PROBE + probes):
+        ids = repeated_tokens(model.config, seed=seed)
+        record = model.run(ids)
+        found.append(head_scores(record))
+        known = slice((len(ids) + 1) // 2, -1)  # these positions' next tokens can be known
+        guesses = record.logits[known].argmax(-1).tolist()
+        right += [
+            guess == token for guess, token in zip(guesses, ids[known.start + 1 :], strict=True)
+        ]
+    means = {name: np.mean([scores[name] for scores in found], axis=0) for name in found[0]}
+    return means, float(np.mean(right))
 
 
 def held_out_loss(model: LanguageModel, windows: Int64[Tensor, "rows pos"]) -> float:
@@ -108,10 +69,8 @@ def held_out_loss(model: LanguageModel, windows: Int64[Tensor, "rows pos"]) -> f
     with torch.inference_mode():
         for rows in windows.split(ROWS_AT_ONCE):
             logits = model(rows[:, :-1]).float()
-            loss = functional.cross_entropy(
-                logits.flatten(0, 1), rows[:, 1:].flatten(), reduction="sum"
-            )
-            total += float(loss)
+            targets = rows[:, 1:].flatten()
+            total += float(functional.cross_entropy(logits.flatten(0, 1), targets, reduction="sum"))
     return total / windows[:, 1:].numel()
 
 
@@ -119,10 +78,7 @@ def evaluate(model: LanguageModel, windows: Int64[Tensor, "rows pos"]) -> Evalua
     """Look at the model in evaluation mode, then put its mode back."""
     training = model.training
     model.eval()
-    length = min(REPEAT_LENGTH, (model.config.context_length - 1) // 2)
-    scores, accuracy = repeat_scores(
-        model, repeated_prompts(model.config.vocab_size, length=length)
-    )
+    scores, accuracy = repeat_scores(model)
     loss = held_out_loss(model, windows)
     model.train(training)
     return Evaluation(loss=loss, copy_accuracy=accuracy, scores=scores)

@@ -16,4 +16,5 @@ def export_model(model: LanguageModel, facts: CardFacts, folder: Path) -> None:
         folder: made if it does not exist; files there are replaced.
     """
     save_model(model, folder)
+    (folder / "model.safetensors").chmod(0o644)  # safetensors lets nobody else read its files
     (folder / "README.md").write_text(write_card(facts), encoding="utf-8")

@@ -113,10 +113,12 @@ def train_embedded(job: Job, report: Callable[[str], None]) -> Path:
         Tokenizer.from_file(job.work / "tokenizer.json"),
     )
 
-    def export(stage: Stage) -> None:
+    def export() -> None:
         export_model(trainer.model, gather_facts(trainer, data, files, job), job.out)
-        report(f"{stage.name} is done: model written to {job.out}")
+        report(f"model written to {job.out}")
 
+    if trainer.done:  # killed between its last step and the export, or asked for again
+        export()
     trainer.run(after_stage=export)
     return job.out
 

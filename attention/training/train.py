@@ -111,11 +111,11 @@ class Trainer:
         """The current stage."""
         return self.settings.stages[self.progress.stage]
 
-    def run(self, after_stage: Callable[[Stage], None] = lambda stage: None) -> LanguageModel:
+    def run(self, after_stage: Callable[[], None] = lambda: None) -> LanguageModel:
         """Train to the end.
 
         Args:
-            after_stage: called with each stage that has just ended.
+            after_stage: called whenever a stage has just ended.
 
         Returns:
             The trained model, in evaluation mode.
@@ -124,7 +124,7 @@ class Trainer:
             stage = self.stage
             self.step()
             if self.done or self.stage is not stage:
-                after_stage(stage)
+                after_stage()
         self.model.eval()
         return self.model
 
@@ -210,9 +210,9 @@ class Trainer:
             train_loss=float(np.mean(self.progress.recent)),
             loss=seen.loss,
             copy_accuracy=seen.copy_accuracy,
-            previous=seen.best("previous")[0],
+            previous=seen.best("previous_token")[0],
             induction=seen.best("induction")[0],
-            first=seen.best("first")[0],
+            first=seen.best("first_token")[0],
         )
 
     def line(self, seen: Evaluation) -> str:
@@ -222,9 +222,9 @@ class Trainer:
         steps_left = self.stage.max_steps - entry.step
         at_most = steps_left * self.settings.tokens_per_step / speed / 60
         heads = " ".join(
-            f"{measure} {score:.2f}@L{layer}H{head}"
-            for measure in ("previous", "induction", "first")
-            for score, layer, head in [seen.best(measure)]
+            f"{metric} {score:.2f}@L{layer}H{head}"
+            for metric in ("previous_token", "induction", "first_token")
+            for score, layer, head in [seen.best(metric)]
         )
         return (
             f"{entry.stage} step {entry.step}/{self.stage.max_steps} "

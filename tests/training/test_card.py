@@ -16,7 +16,7 @@ def entry(step):
 
 @pytest.fixture
 def facts():
-    induction = np.zeros((2, 3), dtype=np.float32)
+    induction = np.zeros((2, 3), dtype=np.float64)
     induction[1, 2] = 0.91
     return CardFacts(
         files=[CorpusFile(source, Path(), "a" * 64, "b" * 64) for source in SOURCES],
@@ -47,7 +47,7 @@ def test_the_card_gives_losses_heads_samples_and_recipe(facts):
     card = write_card(facts)
     for part in (
         "4.000 nats a token, 1.500 bits a character",
-        "best induction score | 0.910 (layer 1, head 2)",
+        "best head, induction | 0.910 (layer 1, head 2)",
         "| L1H2 | **0.91** |",
         "**Once** upon a time",
         "Seed 5",

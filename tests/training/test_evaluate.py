@@ -1,56 +1,73 @@
+import math
+
 import numpy as np
 import pytest
+import torch
 
-from attention.training.evaluate import Evaluation, pattern_scores, repeated_prompts
+from attention.config import AttentionConfig
+from attention.model import LanguageModel
+from attention.model_config import ModelConfig
+from attention.scores import HEAD_METRICS
+from attention.training.evaluate import Evaluation, evaluate, held_out_loss, repeat_scores
+from attention.training.initialise import initialise
 
-LENGTH = 5
-SIZE = 2 * LENGTH + 1
-
-
-def looking(back):
-    """A head that puts all weight on the position ``back`` before, or the first one."""
-    pattern = np.zeros((SIZE, SIZE), dtype=np.float32)
-    for query in range(SIZE):
-        pattern[query, max(0, query - back)] = 1
-    return pattern
+VOCAB_SIZE = 31
 
 
-@pytest.mark.parametrize(
-    ("back", "measure"),
-    [(1, "previous"), (LENGTH, "duplicate"), (LENGTH - 1, "induction"), (SIZE, "first")],
-)
-def test_a_pure_head_scores_one_on_its_own_measure_only(back, measure):
-    scores = pattern_scores(looking(back), LENGTH)
-    assert scores[measure] == 1
-    others = {name: score for name, score in scores.items() if name not in {measure, "first"}}
-    # Position 1 has only the first token to look back at.
-    assert max(others.values()) <= 1 / (SIZE - 1) + 1e-6
+@pytest.fixture
+def model(generator):
+    config = ModelConfig(
+        vocab_size=VOCAB_SIZE,
+        num_layers=2,
+        d_mlp=13,
+        attention=AttentionConfig.total(12, 12, 3, 17, qkv_bias=True),
+        bos_token_id=0,
+    )
+    model = LanguageModel(config)
+    initialise(model, generator)
+    return model
 
 
-def test_scores_are_means_of_cells():
-    pattern = np.zeros((5, 5), dtype=np.float32)  # bos a b a b
-    pattern[1, 0], pattern[2, 1], pattern[3, 2], pattern[4, 3] = 1.0, 0.5, 0.3, 0.2
-    pattern[3, 1], pattern[4, 2] = 0.6, 0.1
-    scores = pattern_scores(pattern, 2)
-    assert scores["previous"] == pytest.approx((1.0 + 0.5 + 0.3 + 0.2) / 4)
-    assert scores["induction"] == pytest.approx((0.3 + 0.2) / 2)
-    assert scores["duplicate"] == pytest.approx((0.6 + 0.1) / 2)
-    assert scores["first"] == pytest.approx(1.0 / 4)
+def test_every_metric_is_scored_for_every_head(model):
+    scores, accuracy = repeat_scores(model, probes=2)
+    assert set(scores) == set(HEAD_METRICS)
+    assert {table.shape for table in scores.values()} == {(2, 3)}
+    assert 0 <= accuracy <= 1
 
 
-def test_prompts_are_bos_and_the_same_tokens_twice():
-    prompts = repeated_prompts(997, rows=3, length=LENGTH)
-    assert len(prompts) == 3
-    for bos, *tokens in prompts:
-        assert bos == 0
-        assert tokens[:LENGTH] == tokens[LENGTH:]
-        assert min(tokens) >= 257
-        assert max(tokens) < 997
-    assert prompts == repeated_prompts(997, rows=3, length=LENGTH)
+def test_copies_are_counted_where_they_can_be_known(model, monkeypatch):
+    """A model that always names the token 8 places back copies R = 8 tokens without fault."""
+    run = model.run
+
+    def copying(ids):
+        record = run(ids)
+        logits = torch.zeros_like(record.logits)
+        for position in range(8, len(ids)):
+            logits[position, ids[position - 7]] = 1.0
+        object.__setattr__(record, "logits", logits)
+        return record
+
+    monkeypatch.setattr(model, "run", copying)
+    assert repeat_scores(model, probes=2)[1] == 1.0
+
+
+def test_a_model_that_knows_nothing_loses_the_log_of_the_vocabulary(model):
+    with torch.no_grad():
+        model.embed.weight.zero_()
+    windows = torch.randint(1, VOCAB_SIZE, (11, 7))  # more rows than are run at once
+    assert held_out_loss(model, windows) == pytest.approx(math.log(VOCAB_SIZE))
+
+
+def test_a_look_leaves_the_mode_as_it_was(model):
+    windows = torch.ones(2, 7, dtype=torch.int64)
+    evaluate(model.train(), windows)
+    assert model.training
+    evaluate(model.eval(), windows)
+    assert not model.training
 
 
 def test_the_best_head_is_named_by_layer_and_head():
-    table = np.zeros((2, 3), dtype=np.float32)
+    table = np.zeros((2, 3))
     table[1, 2] = 0.9
     seen = Evaluation(loss=1.0, copy_accuracy=0.0, scores={"induction": table})
-    assert seen.best("induction") == (pytest.approx(0.9), 1, 2)
+    assert seen.best("induction") == (0.9, 1, 2)

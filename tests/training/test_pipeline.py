@@ -74,6 +74,14 @@ def test_the_written_weights_are_the_trained_ones(job):
         torch.testing.assert_close(weight, trained[name].half().float(), rtol=0, atol=0)
 
 
+def test_a_run_killed_before_its_export_exports_when_started_again(job):
+    """Caught: the checkpoint said that all was done, and no model was ever written."""
+    folder = train_embedded(job, lambda line: None)
+    (folder / "model.safetensors").unlink()
+    train_embedded(job, lambda line: None)
+    assert (folder / "model.safetensors").exists()
+
+
 def test_a_job_without_threads_is_refused(tmp_path):
     with pytest.raises(HeadscopeError, match="threads must be at least 1; got 0"):
         Job(work=tmp_path, out=tmp_path, threads=0)

@@ -90,10 +90,11 @@ def test_the_loss_falls(tmp_path):
     assert losses[-1] < losses[0] / 2
 
 
-def test_each_stage_is_told_when_it_ends(tmp_path):
+def test_the_end_of_every_stage_is_told(tmp_path):
+    trainer = make_trainer(tmp_path)
     ended = []
-    make_trainer(tmp_path).run(after_stage=lambda stage: ended.append(stage.name))
-    assert ended == ["first", "second"]
+    trainer.run(after_stage=lambda: ended.append(trainer.progress.stage))
+    assert ended == [1, 2]
 
 
 def test_a_gate_that_is_passed_ends_its_stage_early(tmp_path):
