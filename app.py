@@ -1,6 +1,5 @@
 """Headscope's page: `streamlit run app.py`."""
 
-
 from components import resources, shell, state
 from components.messages import errors_as_sentences
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 if TYPE_CHECKING:
+    from attention.devices import Device
+    from attention.loading import KnownModel
     from attention.model import LanguageModel
     from attention.record import RunRecord
     from attention.tokens import Tokens
@@ -22,6 +24,11 @@ def start_imports() -> threading.Thread:
     thread = threading.Thread(target=import_module, args=("attention.model",), daemon=True)
     thread.start()
     return thread
+
+
+def wait_for_imports() -> None:
+    """Wait until torch is there."""
+    start_imports().join()
 
 
 def model(source: str, device: str, dtype: str) -> "LanguageModel":
@@ -93,3 +100,37 @@ def _stamp(source: str) -> int:
         return (folder / "model.safetensors").stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def models() -> "list[KnownModel]":
+    """The models found here, those that cannot be opened too."""
+    from attention.loading import known_models
+
+    return known_models()
+
+
+def devices() -> "tuple[Device, ...]":
+    """CPU, CUDA, MPS; those that cannot be used here carry the reason."""
+    from attention.devices import available_devices
+
+    return available_devices()
+
+
+@st.cache_resource(show_spinner=False)
+def _own_threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+def use_threads(wanted: int) -> int:
+    """Set torch's threads within an operator, for the whole process; 0 is torch's own number.
+
+    Returns the number now in use.
+    """
+    import torch
+
+    threads = wanted or _own_threads()
+    if threads != torch.get_num_threads():
+        torch.set_num_threads(threads)
+    return threads

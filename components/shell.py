@@ -4,15 +4,33 @@ from pathlib import Path
 
 import streamlit as st
 
-from components import messages, state
+from components import messages, state, theme
 from components.views import VIEWS, View
 
 ASSETS = Path(__file__).parents[1] / "assets"
+SIDEBAR_PX = 240
+WORDMARK = """
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 186 32">
+  <svg width="32" height="32">{mark}</svg>
+  <text x="42" y="23" font-family="system-ui, sans-serif" font-size="21" font-weight="600"
+        fill="{ink}">Headscope</text>
+</svg>
+"""
 
 
 def configure() -> None:
-    """Set up the tab; must come first."""
-    st.set_page_config(page_title="Headscope", page_icon="🔭", layout="wide")
+    """Set up the tab, the mark and the styles; must come first."""
+    mark = ASSETS / "mark.svg"
+    st.set_page_config(
+        page_title="Headscope",
+        page_icon=str(mark),
+        layout="wide",
+        initial_sidebar_state=SIDEBAR_PX,
+    )
+    wordmark = WORDMARK.format(mark=mark.read_text(encoding="utf-8"), ink=theme.ink().text)
+    st.logo(wordmark, size="medium", icon_image=wordmark)
+    with st.container(key="styles"):
+        st.html(ASSETS / "css" / "headscope.css")
 
 
 def navigation() -> View:
@@ -20,16 +38,17 @@ def navigation() -> View:
     titles = {view.key: view.title for view in VIEWS}
     if state.text("view") not in titles:
         state.put("view", VIEWS[0].key)
-    st.segmented_control(
-        "View",
-        list(titles),
-        format_func=titles.__getitem__,
-        key=state.slot("view"),
-        on_change=state.take,
-        args=("view",),
-        required=True,
-        label_visibility="collapsed",
-    )
+    with st.container(key="navigation"):
+        st.segmented_control(
+            "View",
+            list(titles),
+            format_func=titles.__getitem__,
+            key=state.slot("view"),
+            on_change=state.take,
+            args=("view",),
+            required=True,
+            label_visibility="collapsed",
+        )
     for sentence in state.address_notes():
         messages.note(sentence)
     return next(view for view in VIEWS if view.key == state.text("view"))

@@ -93,6 +93,7 @@ ENTRIES: dict[str, Entry] = {
         choice("colour", "cividis", "viridis"),
         switch("log"),
         switch("hide_first"),
+        switch("to_maximum"),
         # Loop vs batch.
         choice("reading", "total", "per_head"),
         number("d_out", 768, least=1, most=8192),

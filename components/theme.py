@@ -43,7 +43,9 @@ class Ink:
         line: grid lines and borders.
         page: the page behind a figure.
         hatch: lines over cells that cannot be attended to.
+        masked: such cells where they are too small for lines; unlike any scale's lowest colour.
         accent: the frame of what is chosen.
+        heat: red, green, blue of the heat behind tokens.
     """
 
     text: str
@@ -51,11 +53,15 @@ class Ink:
     line: str
     page: str
     hatch: str
+    masked: str
     accent: str
+    heat: str
 
 
-LIGHT = Ink("#12141C", "#5B5F6E", "#D5D7E0", "#FFFFFF", "#C9CCD6", "#D6006C")
-DARK = Ink("#E9EBF1", "#A3A8B8", "#393D4A", "#13151B", "#3A3F4D", "#FF5CA8")
+LIGHT = Ink(
+    "#12141C", "#5B5F6E", "#D5D7E0", "#FFFFFF", "#C9CCD6", "#EEEFF4", "#D6006C", "255,176,0"
+)
+DARK = Ink("#E9EBF1", "#A3A8B8", "#393D4A", "#13151B", "#3A3F4D", "#262A35", "#FF5CA8", "255,176,0")
 
 # Ten steps each, dark to bright; printed and seen by colour-blind readers alike.
 SCALES: dict[str, tuple[str, ...]] = {

@@ -1,10 +1,48 @@
-"""Explore: a text, its heads, one head in detail."""
+"""Explore: a text, all heads of a layer, one head in detail, and what the loop costs."""
+
+from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from components import state
+from components import chosen, messages, pictures, resources, sidebar, state
+from components.parts import text_box
+
+if TYPE_CHECKING:
+    from attention.record import RunRecord
 
 
 def render() -> None:
-    """Draw the page."""
-    st.text_area("Text", key=state.slot("text"), on_change=state.take, args=("text",))
+    """Draw the page: the text first, so that it is there before anything is loaded."""
+    count = text_box.draw()
+    loading = st.empty()
+    with loading, st.spinner("Loading the model …"):
+        resources.wait_for_imports()
+    run = sidebar.controls()
+    resources.use_threads(state.whole("threads"))
+    record = _run(run, count)
+    if record is not None:
+        chosen.settle(record)
+        pictures.draw(record)
+
+
+def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
+    """The text through the model, with a sentence for what is special about it."""
+    text = state.text("text")
+    model = resources.model(run.source, run.device, run.dtype)
+    tokens = resources.tokens(run.source, run.device, run.dtype, text)
+    most = model.config.context_length
+    count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
+    if not text:
+        messages.note("There is no text yet: type one, or pick a sample.")
+        return None
+    if len(tokens) > most:
+        messages.note(
+            f"The text has {len(tokens):,} tokens and the model reads {most:,}: the pictures show "
+            f"the first {most:,}. Your text is kept."
+        )
+    elif not text.strip():
+        messages.note(
+            "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
+        )
+    return resources.record(run.source, run.device, run.dtype, text, run.implementation)

@@ -1,0 +1,151 @@
+"""One head, large: a heatmap with a token on every row and column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.figures.labels import CODE_FONT, TEXT_FONT, escaped, shortened, thinned
+from components.looks import LOG_FLOOR, Look, Weights
+from components.theme import Ink, colorscale
+
+MOST_LABELS = 48  # a side; more would overlap
+TOP_PX = 46  # for the colour bar
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What the picture shows.
+
+    Attributes:
+        weights: (query, key) as they are shown; NaN where nothing is drawn.
+        labels: of the tokens, in the order of the text.
+        look: scale, logarithm, hidden first token.
+        top: the end of the colour range.
+    """
+
+    weights: Weights
+    labels: Sequence[str]
+    look: Look
+    top: float
+
+
+def detail_figure(detail: Detail, ink: Ink, *, height: int = 440) -> go.Figure:
+    """One head's pattern: queries downward, keys to the right, square cells.
+
+    The axes are numeric, so that equal words keep rows of their own. Cells that a query cannot
+    look at are gaps, hatched. Hover and click belong to the page's bridge, which knows all
+    labels; the frame around the chosen row too.
+
+    Args:
+        detail: what to show.
+        ink: the page's colours.
+        height: of the whole figure, px.
+    """
+    count = len(detail.labels)
+    figure = go.Figure([*_hatches(count, detail.look, ink), _heatmap(detail, ink)])
+    at = thinned(count, MOST_LABELS)
+    axis = {
+        "tickmode": "array",
+        "tickvals": at,
+        "ticktext": [escaped(shortened(detail.labels[i])) for i in at],
+        "tickfont": {"family": CODE_FONT, "size": 12 if len(at) <= 26 else 9, "color": ink.text},
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+        "constrain": "domain",
+    }
+    ends = [-0.5, count - 0.5]
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": TOP_PX, "b": 8},
+        plot_bgcolor="rgba(0,0,0,0)",
+        paper_bgcolor="rgba(0,0,0,0)",
+        font={"family": TEXT_FONT},
+        hovermode="closest",
+        showlegend=False,
+        dragmode="zoom",
+        xaxis={**axis, "range": ends, "autotickangles": [0, 90]},
+        yaxis={**axis, "range": ends[::-1], "scaleanchor": "x", "constraintoward": "top"},
+    )
+    return figure
+
+
+def _heatmap(detail: Detail, ink: Ink) -> go.Heatmap:
+    """The weights; on a log scale their places on it, with the weights beside them."""
+    look, top = detail.look, detail.top
+    return go.Heatmap(
+        z=look.position(detail.weights, top) if look.log else detail.weights,
+        customdata=detail.weights if look.log else None,
+        zmin=0,
+        zmax=1 if look.log else top,
+        colorscale=colorscale(look.scale),
+        hoverinfo="none",  # no label of Plotly's own, but its events
+        hoverongaps=True,
+        colorbar=_colorbar(look, top, ink),
+    )
+
+
+def _colorbar(look: Look, top: float, ink: Ink) -> dict[str, object]:
+    end = "1" if top == 1 else f"{top:.3g}, the largest of the layer"
+    rest = "; first token hidden, rest renormalised" if look.hide_first else ""
+    scale = ", log scale" if look.log else ""
+    bar: dict[str, object] = {
+        "orientation": "h",
+        "thickness": 8,
+        "len": 1,
+        "x": 0.5,
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "ypad": 0,
+        "outlinewidth": 0,
+        "tickfont": {"size": 10, "color": ink.muted},
+        "title": {
+            "text": f"weight, 0 to {end}{scale}{rest}",
+            "side": "top",
+            "font": {"size": 11, "color": ink.muted},
+        },
+    }
+    if look.log:
+        powers = [p for p in (1e-4, 1e-3, 1e-2, 1e-1, 1.0) if p <= top]
+        at = look.position(np.array(powers, dtype=np.float32), top)
+        bar["tickvals"] = [float(p) for p in at]
+        bar["ticktext"] = [f"≤ {p:g}" if p == LOG_FLOOR else f"{p:g}" for p in powers]
+    return bar
+
+
+def _hatches(count: int, look: Look, ink: Ink) -> list[go.Scatter]:
+    """The staircase of later tokens, and the first token's column where it is hidden."""
+    x, y = [], []
+    for row in range(count - 1):
+        x += [row + 0.5, row + 0.5]
+        y += [row - 0.5, row + 0.5]
+    x += [count - 0.5, count - 0.5]
+    y += [count - 1.5, -0.5]
+    found = [_hatched(x, y, "later token", ink)] if count > 1 else []
+    if look.hide_first:
+        column, rows = [-0.5, 0.5, 0.5, -0.5], [-0.5, -0.5, count - 0.5, count - 0.5]
+        found.append(_hatched(column, rows, "first token, hidden", ink))
+    return found
+
+
+def _hatched(x: list[float], y: list[float], name: str, ink: Ink) -> go.Scatter:
+    return go.Scatter(
+        x=x,
+        y=y,
+        name=name,
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillpattern={
+            "shape": "/",
+            "size": 6,
+            "solidity": 0.15,
+            "fgcolor": ink.hatch,
+            "bgcolor": "rgba(0,0,0,0)",
+        },
+        hoverinfo="skip",
+    )

@@ -1,0 +1,173 @@
+"""All heads of a layer as small multiples: one figure, one tiled heatmap trace, one range."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from components.figures.labels import TEXT_FONT, escaped
+from components.looks import GAP, HIGHEST, LOWEST, MASKED, Look, Weights, packed
+from components.theme import Ink, colorscale
+
+THUMBNAIL = 64  # cells a side, at most
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Where each head's thumbnail lies, in cells.
+
+    Attributes:
+        heads: how many thumbnails.
+        side: cells a thumbnail has a side.
+    """
+
+    heads: int
+    side: int
+
+    @property
+    def columns(self) -> int:
+        """Thumbnails beside each other: four, or more where there are many heads."""
+        return min(self.heads, max(4, math.isqrt(self.heads)))
+
+    @property
+    def rows(self) -> int:
+        """Thumbnails above each other."""
+        return -(-self.heads // self.columns)
+
+    @property
+    def pitch_x(self) -> int:
+        """Cells from one thumbnail to the next beside it."""
+        return self.side + max(1, round(self.side * 0.08))
+
+    @property
+    def pitch_y(self) -> int:
+        """Cells from one thumbnail to the next below it; leaves a line for the tag."""
+        return self.side + max(1, round(self.side * 0.2))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of cells in all; the last row has its tags below it."""
+        return self.rows * self.pitch_y, self.columns * self.pitch_x - (self.pitch_x - self.side)
+
+    def corner(self, head: int) -> tuple[int, int]:
+        """Row and column of a thumbnail's upper left cell."""
+        row, column = divmod(head, self.columns)
+        return row * self.pitch_y, column * self.pitch_x
+
+
+def tiled(thumbnails: Weights, look: Look, top: float) -> NDArray[np.uint8]:
+    """All thumbnails in one array of bytes: GAP between them, MASKED where nothing is shown."""
+    tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
+    cells = np.full(tiling.shape, GAP, dtype=np.uint8)
+    for head, tile in enumerate(packed(thumbnails, look, top)):
+        row, column = tiling.corner(head)
+        cells[row : row + tiling.side, column : column + tiling.side] = tile
+    return cells
+
+
+def grid_figure(
+    thumbnails: Weights,
+    tags: Sequence[str],
+    *,
+    look: Look,
+    top: float,
+    ink: Ink,
+    height: int = 380,
+) -> go.Figure:
+    """The heads of one layer.
+
+    Hover and click belong to the page's bridge, which knows the exact weights; the frame
+    around the chosen head too, so that choosing draws nothing anew.
+
+    Args:
+        thumbnails: (head, side, side), NaN where nothing is shown.
+        tags: what to write under each head; may be empty.
+        look: scale and logarithm.
+        top: the end of the range that all heads share.
+        ink: the page's colours.
+        height: px.
+    """
+    tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
+    rows, columns = tiling.shape
+    figure = go.Figure(
+        go.Heatmap(
+            z=tiled(thumbnails, look, top),
+            zmin=GAP,
+            zmax=HIGHEST,
+            colorscale=_scale_with_masks(look.scale, ink),
+            showscale=False,
+            hoverinfo="none",  # no label of Plotly's own, but its events
+        )
+    )
+    axis = {"visible": False, "fixedrange": True}
+    figure.update_layout(
+        height=height,
+        margin={"l": 2, "r": 2, "t": 2, "b": 2},
+        plot_bgcolor="rgba(0,0,0,0)",
+        paper_bgcolor="rgba(0,0,0,0)",
+        font={"family": TEXT_FONT},
+        dragmode=False,
+        hovermode="closest",
+        xaxis={"range": [-1, columns], "constrain": "domain", **axis},
+        yaxis={
+            "range": [rows - 0.5, -1],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+            **axis,
+        },
+        annotations=[*_numbers(tiling, ink), *_tags(tiling, tags, ink)],
+    )
+    return figure
+
+
+def _scale_with_masks(scale: str, ink: Ink) -> list[tuple[float, str]]:
+    """The scale from LOWEST to HIGHEST, below it one flat colour each for MASKED and GAP."""
+    first, masked = (LOWEST - 0.5) / HIGHEST, (MASKED - 0.5) / HIGHEST
+    clear = "rgba(0,0,0,0)"
+    lowest = LOWEST / HIGHEST
+    steps = [(lowest + at * (1 - lowest), colour) for at, colour in colorscale(scale)]
+    return [
+        (0.0, clear), (masked, clear), (masked, ink.masked), (first, ink.masked),
+        (first, steps[0][1]), *steps,
+    ]  # fmt: skip
+
+
+def _numbers(tiling: Tiling, ink: Ink) -> list[dict[str, object]]:
+    """Each head's number, in the corner that the causal mask leaves empty."""
+    found = []
+    for head in range(tiling.heads):
+        row, column = tiling.corner(head)
+        found.append(
+            {
+                "x": column + tiling.side - 0.5,
+                "y": row - 0.5,
+                "text": f"<b>{head}</b>",
+                "xanchor": "right",
+                "yanchor": "top",
+                "showarrow": False,
+                "font": {"size": 13, "color": ink.text},
+            }
+        )
+    return found
+
+
+def _tags(tiling: Tiling, tags: Sequence[str], ink: Ink) -> list[dict[str, object]]:
+    found = []
+    for head, tag in enumerate(tags):
+        row, column = tiling.corner(head)
+        found.append(
+            {
+                "x": column + (tiling.side - 1) / 2,
+                "y": row + tiling.side - 0.5,
+                "text": escaped(tag),
+                "xanchor": "center",
+                "yanchor": "top",
+                "showarrow": False,
+                "font": {"size": 11, "color": ink.muted},
+            }
+        )
+    return found

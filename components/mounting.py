@@ -1,0 +1,50 @@
+"""What Streamlit and Plotly lack: components of ours, their JavaScript read from assets/js."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+JS = Path(__file__).parents[1] / "assets" / "js"
+
+
+def mount(
+    name: str,
+    key: str,
+    data: bytes | Mapping[str, Any],
+    on: Mapping[str, Callable[[], None]] | None = None,
+) -> None:
+    """Put a component on the page.
+
+    What a user typed belongs in `data`, which the component writes as text, never as HTML.
+
+    Args:
+        name: its file in assets/js, without the ending.
+        key: its key in the session.
+        data: what it shows.
+        on: for each of its events what to call; `event(key, name)` gives the value.
+    """
+    # Registered at every mounting: cheap, and right after a restart of the runtime too.
+    component = st.components.v2.component(f"headscope_{name}", js=_source(name))
+    calls: dict[str, Any] = {f"on_{event}_change": call for event, call in (on or {}).items()}
+    component(key=key, data=data, **calls)
+
+
+def event(key: str, name: str) -> Any:  # noqa: ANN401 - whatever the component sent
+    """What a component sent with an event, or None."""
+    return st.session_state[key].get(name)
+
+
+def pack(header: Mapping[str, Any], body: bytes) -> bytes:
+    """A header and raw bytes as one block, which `unpack` in the components takes apart."""
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 4)  # the body may be 32-bit numbers
+    return len(head).to_bytes(4, "little") + head + body
+
+
+@cache
+def _source(name: str) -> str:
+    return "\n".join((JS / f"{part}.js").read_text(encoding="utf-8") for part in ("shared", name))

@@ -1,0 +1,77 @@
+"""One head, large, with its strongest weights as a table for those who cannot see it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from components import state
+from components.figures.detail import Detail, detail_figure
+from components.looks import Weights
+from components.messages import plain
+from components.mounting import event, mount, pack
+from components.theme import Ink
+
+CHART, LINK = "detail", "detail_link"
+OPTIONS = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "svg", "filename": "headscope-head"},
+}
+STRONGEST = 20  # rows of the table
+
+
+def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
+    """Draw the head; a click on a row makes it the query.
+
+    Args:
+        detail: what to show.
+        query: whose row is framed.
+        ink: the page's colours.
+        alt: what the picture shows, in words.
+    """
+    count = len(detail.labels)
+    height = int(np.clip(220 + 8 * count, 430, 640))
+    figure = detail_figure(detail, ink, height=height)
+    st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt)
+    header = {
+        "chart": CHART,
+        "kind": "detail",
+        "query": query,
+        "labels": list(detail.labels),
+        "of": " of the rest" if detail.look.hide_first else "",
+        "accent": ink.accent,
+    }
+    mount("chart", LINK, pack(header, b""), {"query": _choose})
+
+
+def _choose() -> None:
+    query = event(LINK, "query")
+    if isinstance(query, int) and query >= 0:
+        state.put("query", query)
+
+
+def table(weights: Weights, labels: Sequence[str], query: int) -> None:
+    """The strongest weights in words: of the query's row, then of the whole head."""
+    opened = st.expander("Strongest weights as a table", on_change="rerun", key="weights_table")
+    if not opened.open:
+        return
+    with opened:
+        st.caption(plain(f"Row of token {query}, “{labels[query]}”"))
+        st.code(listing(weights[query : query + 1], labels, first_query=query), language=None)
+        st.caption(f"The {STRONGEST} strongest of the head")
+        st.code(listing(weights, labels), language=None)
+
+
+def listing(weights: Weights, labels: Sequence[str], *, first_query: int = 0) -> str:
+    """The strongest cells as lines of text, query, key, weight; ties in the text's order."""
+    flat = np.nan_to_num(weights).ravel()
+    order = [int(i) for i in np.argsort(-flat, kind="stable")[:STRONGEST] if flat[i] > 0]
+    cells = [(i // weights.shape[1], i % weights.shape[1]) for i in order]
+    names = [(f"{first_query + q} {labels[first_query + q]}", f"{k} {labels[k]}") for q, k in cells]
+    wide = max([len("query"), *(len(name) for name, _ in names)])
+    wide_key = max([len("key"), *(len(name) for _, name in names)])
+    lines = [f"{'query':<{wide}}  {'key':<{wide_key}}  weight"]
+    for (query, key), i in zip(names, order, strict=True):
+        lines.append(f"{query:<{wide}}  {key:<{wide_key}}  {flat[i]:.4g}")
+    return "\n".join(lines)

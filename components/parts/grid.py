@@ -1,0 +1,81 @@
+"""All heads of the chosen layer; a click opens one, the hover names exact weights."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from components import state
+from components.chosen import Chosen
+from components.figures.grid import THUMBNAIL, Tiling, grid_figure
+from components.looks import Look, Weights, step
+from components.mounting import event, mount, pack
+from components.theme import Ink
+
+CHART, LINK = "grid", "grid_link"
+HEIGHT = 298  # px
+OPTIONS = {"displayModeBar": False}
+
+
+def draw(
+    thumbnails: Weights,
+    tags: Sequence[str],
+    labels: Sequence[str],
+    *,
+    chosen: Chosen,
+    look: Look,
+    ink: Ink,
+) -> None:
+    """Draw the grid.
+
+    Args:
+        thumbnails: (head, side, side), NaN where nothing is shown.
+        tags: what each head does; empty where nothing is clear.
+        labels: of the tokens.
+        chosen: the layer, and which head is framed.
+        look: how weights are shown; all heads share one range.
+        ink: the page's colours.
+    """
+    top = look.top(thumbnails)
+    figure = grid_figure(thumbnails, tags, look=look, top=top, ink=ink, height=HEIGHT)
+    described = "; ".join(
+        f"head {head}: {tag or 'no clear habit'}" for head, tag in enumerate(tags)
+    )
+    alt = f"Layer {chosen.layer}, {len(tags)} heads. {described}"
+    st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt)
+    tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
+    header = {
+        "chart": CHART,
+        "kind": "grid",
+        "layer": chosen.layer,
+        "head": chosen.head,
+        "heads": tiling.heads,
+        "side": tiling.side,
+        "pitchX": tiling.pitch_x,
+        "pitchY": tiling.pitch_y,
+        "columns": tiling.columns,
+        "step": step(len(labels), THUMBNAIL),
+        "labels": list(labels),
+        "hideFirst": look.hide_first,
+        "of": " of the rest" if look.hide_first else "",
+        "accent": ink.accent,
+        "label": f"Heads of layer {chosen.layer}. Arrow keys choose one.",
+    }
+    exact = np.ascontiguousarray(thumbnails, dtype="<f4").tobytes()
+    mount("chart", LINK, pack(header, exact), {"head": _choose})
+
+
+def _choose() -> None:
+    head = event(LINK, "head")
+    if isinstance(head, int) and head >= 0:
+        state.put("head", head)
+
+
+def legend(seq_len: int, look: Look, top: float) -> str:
+    """What the colours and the cells stand for."""
+    end = f"{top:.3g}, the largest in this layer" if look.to_maximum else "1"
+    by = step(seq_len, THUMBNAIL)
+    cell = f" Each cell is the largest of {by} × {by} weights." if by > 1 else ""
+    scale = ", log scale" if look.log else ""
+    rest = " First token hidden, the rest renormalised." if look.hide_first else ""
+    return f"Colour: weight from 0 to {end}{scale}, the same for all heads.{cell}{rest}"

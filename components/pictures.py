@@ -1,0 +1,68 @@
+"""The pictures of one run, laid out; choosing a head or a token redraws these alone."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components import chosen, derived, sentences, sidebar, state, theme
+from components.figures.detail import Detail
+from components.figures.grid import THUMBNAIL
+from components.messages import errors_as_sentences, plain
+from components.parts import detail, grid, overview, strip
+
+if TYPE_CHECKING:
+    from attention.record import RunRecord
+
+MEANING = "where each token looks (attention pattern)"
+
+
+@st.fragment
+def draw(record: "RunRecord") -> None:
+    """Draw all pictures of a run."""
+    with errors_as_sentences(), st.container(key="pictures"):
+        _draw(record)
+    state.end()
+
+
+def _draw(record: "RunRecord") -> None:
+    look, ink = sidebar.look(), theme.ink()
+    at = chosen.chosen(record)
+    labels = derived.labels(record)
+    tags = [[sentences.tag(label) for label in layer] for layer in labels]
+    thumbnails = derived.layer_thumbnails(record, at.layer, THUMBNAIL, look)
+    pattern = derived.head_pattern(record, at.layer, at.head, look)
+    top = look.top(thumbnails)
+    names = record.tokens.labels
+
+    strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
+    left, right = st.columns([11, 10], gap="medium")
+    with left, st.container(key="heads", gap="small"):
+        numbers, everything = st.columns([2, 5], gap="small", vertical_alignment="center")
+        with numbers:
+            _choose("layer", record.num_layers)
+            _choose("head", record.num_heads)
+        with everything:
+            all_thumbnails = derived.all_thumbnails(record, overview.SIDE, look)
+            overview.draw(all_thumbnails, tags, at, look, ink)
+        grid.draw(thumbnails, tags[at.layer], names, chosen=at, look=look, ink=ink)
+        st.markdown(plain(sentences.of_layer(at.layer, labels[at.layer])))
+        st.caption(plain(grid.legend(len(names), look, top)))
+    with right, st.container(key="one_head", gap="small"):
+        said = sentences.of_head(at.layer, at.head, labels[at.layer][at.head], pattern)
+        st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]")
+        detail.draw(Detail(pattern, names, look, top), at.query, ink, said)
+        st.markdown(plain(said))
+        st.caption(plain(sentences.of_query(pattern[at.query], names, at.query)))
+        detail.table(pattern, names, at.query)
+
+
+def _choose(key: str, count: int) -> None:
+    st.number_input(
+        f"{key.capitalize()} (0 to {count - 1})",
+        min_value=0,
+        max_value=count - 1,
+        step=1,
+        key=state.slot(key),
+        on_change=state.take,
+        args=(key,),
+    )

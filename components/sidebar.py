@@ -1,0 +1,198 @@
+"""The controls beside the pictures: model, device, how the heads are run, how they look."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components import messages, resources, state
+from components.looks import Look
+
+if TYPE_CHECKING:
+    from attention.devices import Device
+
+MAIN_WAYS = ("looped", "batched", "sdpa")  # the rest is under Advanced
+TOO_SLOW = ("reference",)  # a plain loop over positions: seconds for a sentence
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a text is run with.
+
+    Attributes:
+        source: which model.
+        device: where.
+        dtype: a key of DTYPES.
+        implementation: a key of IMPLEMENTATIONS.
+    """
+
+    source: str
+    device: str
+    dtype: str
+    implementation: str
+
+
+def controls() -> Run:
+    """Draw the sidebar's controls; what they ask for is seen to be possible here."""
+    source = _known_model()
+    device = _usable_device()
+    with st.sidebar:
+        _models()
+        _devices()
+        implementation = _ways()
+        _looks()
+        with st.expander("Advanced"):
+            _advanced(device)
+    return Run(source, device.name, state.text("dtype"), implementation)
+
+
+def look() -> Look:
+    """How weights are shown."""
+    return Look(
+        scale=state.text("colour"),
+        log=state.on("log"),
+        hide_first=state.on("hide_first"),
+        to_maximum=state.on("to_maximum"),
+    )
+
+
+def _known_model() -> str:
+    sources = [found.source for found in resources.models()]
+    source = state.text("model")
+    if source not in sources:
+        messages.warn(
+            f"model must be one of {', '.join(sources)}; got {source[:60]!r}. "
+            f"{sources[0]} is shown."
+        )
+        state.put("model", sources[0])
+    return state.text("model")
+
+
+def _usable_device() -> "Device":
+    """The device and dtype asked for, or the nearest that work here, with a sentence why not."""
+    from attention.devices import find_device
+    from attention.errors import HeadscopeError
+
+    asked = (state.text("device"), state.text("dtype"))
+    refused = None
+    for name, dtype in (asked, (asked[0], "float32"), ("cpu", "float32")):
+        try:
+            device = find_device(name, dtype)
+        except HeadscopeError as error:
+            refused = refused or str(error)
+            continue
+        if refused:
+            messages.warn(f"{refused} {device.title} with {dtype} is used instead.")
+        for key, value in (("device", device.name), ("dtype", dtype)):
+            if state.text(key) != value:
+                state.put(key, value)
+        return device
+    raise AssertionError("every machine has a CPU that does float32")
+
+
+def _models() -> None:
+    known = {found.source: found for found in resources.models()}
+
+    def title(source: str) -> str:
+        found = known[source]
+        if found.config is None:
+            return f"{source} (cannot be opened)"
+        return f"{source} ({found.config.num_layers} × {found.config.num_heads} heads)"
+
+    st.selectbox(
+        "Model",
+        list(known),
+        format_func=title,
+        key=state.slot("model"),
+        on_change=state.take,
+        args=("model",),
+    )
+
+
+def _devices() -> None:
+    devices = {device.name: device for device in resources.devices()}
+
+    def title(name: str) -> str:
+        device = devices[name]
+        return device.title if device.available else f"{device.title}: not here, {device.why_not}"
+
+    st.selectbox(
+        "Device",
+        list(devices),
+        format_func=title,
+        key=state.slot("device"),
+        on_change=state.take,
+        args=("device",),
+        help="Where the model runs. A device that is not available is listed with the reason.",
+    )
+
+
+def _ways() -> str:
+    from attention.implementations import IMPLEMENTATIONS
+
+    others = [name for name in IMPLEMENTATIONS if name not in (*MAIN_WAYS, *TOO_SLOW)]
+    chosen = state.text("implementation")
+    if chosen not in (*MAIN_WAYS, *others):
+        messages.warn(
+            f"Heads can be run as {', '.join((*MAIN_WAYS, *others))} here; got {chosen[:60]!r}. "
+            "batched is used."
+        )
+        chosen = "batched"
+        state.put("implementation", chosen)
+    all_offered = st.session_state.get("offer_all_ways") or chosen in others
+    options = [*MAIN_WAYS, *(others if all_offered else ())]
+    st.segmented_control(
+        "Heads run as",
+        options,
+        format_func=lambda name: IMPLEMENTATIONS[name].title,
+        key=state.slot("implementation"),
+        on_change=state.take,
+        args=("implementation",),
+        required=True,
+        help="  \n".join(
+            f"{IMPLEMENTATIONS[n].title}: {IMPLEMENTATIONS[n].summary}" for n in options
+        ),
+    )
+    return chosen
+
+
+def _looks() -> None:
+    st.segmented_control(
+        "Colour",
+        ["cividis", "viridis"],
+        format_func=str.capitalize,
+        key=state.slot("colour"),
+        on_change=state.take,
+        args=("colour",),
+        required=True,
+    )
+    _switch("hide_first", "Hide first token", "Leaves its weight out; the rest is renormalised.")
+    _switch("log", "Log scale", "Colour by the weight's logarithm, down to 0.0001.")
+    _switch("to_maximum", "Range up to the largest", "Otherwise colours go from 0 to 1.")
+
+
+def _switch(key: str, title: str, explained: str) -> None:
+    st.toggle(title, key=state.slot(key), on_change=state.take, args=(key,), help=explained)
+
+
+def _advanced(device: "Device") -> None:
+    st.selectbox(
+        "Numbers (dtype)",
+        device.dtypes,
+        key=state.slot("dtype"),
+        on_change=state.take,
+        args=("dtype",),
+        help="What the model computes in, of those that the device does.",
+    )
+    st.number_input(
+        "Threads (0: as torch sets it up)",
+        min_value=0,
+        max_value=max(os.cpu_count() or 1, state.whole("threads")),
+        step=1,
+        key=state.slot("threads"),
+        on_change=state.take,
+        args=("threads",),
+        help="Within one operator on the CPU; for everybody who uses this server.",
+    )
+    st.checkbox("Offer every way to run heads", key="offer_all_ways")
