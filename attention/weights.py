@@ -148,12 +148,16 @@ class HeadWeights:
         """
         shared = self.num_heads // self.W_K.shape[0]
         whole_groups = num_heads % shared == 0
-        kv = range(num_heads // shared) if whole_groups else [h // shared for h in range(num_heads)]
+        kv = (
+            slice(num_heads // shared)  # a view, not a copy
+            if whole_groups
+            else [head // shared for head in range(num_heads)]
+        )
 
         def cut(name: str, tensor: Tensor) -> Tensor:
             if name == "b_O":
                 return tensor
-            return tensor[list(kv)] if name[-1] in "KV" else tensor[:num_heads]
+            return tensor[kv] if name[-1] in "KV" else tensor[:num_heads]
 
         kept = {name: cut(name, t) for name, t in self.parts().items() if t is not None}
         return replace(self, **kept)
