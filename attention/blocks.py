@@ -62,8 +62,9 @@ class Block(nn.Module):
             attn_out = attn(x, rotary=rotary)
         else:
             seen: list[Observation] = []
-            attn_out, pattern = attn(x, need_pattern=True, rotary=rotary, observe=seen.append)
-            watch(LayerObservation(seen[0], pattern if need_pattern else None))
+            found = attn(x, need_pattern=need_pattern, rotary=rotary, observe=seen.append)
+            attn_out, pattern = found if need_pattern else (found, None)
+            watch(LayerObservation(seen[0], pattern))
         resid = resid + attn_out
         out: Tensor = resid + self.mlp(self.norm_mlp(resid))
         return out

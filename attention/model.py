@@ -1,7 +1,8 @@
 """A readable causal language model whose heads can be computed in any way, by name."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -67,6 +68,13 @@ class LanguageModel(nn.Module):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:  # noqa: ANN401 - torch's own, a named tuple without a public name
+        """As `nn.Module.load_state_dict`; also forgets implementations built from older weights."""
+        self._built.clear()
+        return super().load_state_dict(state_dict, strict, assign)
+
     def train(self, mode: bool = True) -> "LanguageModel":
         """As `nn.Module.train`; also forgets implementations built from older weights."""
         self._built.clear()
@@ -78,6 +86,7 @@ class LanguageModel(nn.Module):
         assert isinstance(attn, AttentionModule)  # a Block builds no other
         return attn.head_weights()
 
+    @torch.inference_mode(mode=False)  # or training could not use what a run has built
     def attention_layers(
         self,
         implementation: str,

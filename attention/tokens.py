@@ -4,7 +4,7 @@ import json
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -86,6 +86,8 @@ class Tokenizer:
         backend.no_padding()  # rows that are not in the text
         self.backend = backend
         self.added = frozenset(backend.get_added_tokens_decoder())
+        self._label = cache(self._new_label)  # a long text asks for the same again and again
+        self._bytes = cache(self._new_bytes)
 
     @classmethod
     def from_file(cls, path: Path) -> "Tokenizer":
@@ -119,12 +121,13 @@ class Tokenizer:
             TextError: when the text holds half of a surrogate pair, which is no character, or
                 something that the tokenizer has no token for.
         """
-        for i, char in enumerate(text):
-            if 0xD800 <= ord(char) <= 0xDFFF:
-                raise TextError(
-                    f"text must be valid Unicode; character {i + 1} is U+{ord(char):04X}, half of "
-                    "a surrogate pair. Remove it."
-                )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise TextError(
+                f"text must be valid Unicode; character {error.start + 1} is "
+                f"U+{ord(text[error.start]):04X}, half of a surrogate pair. Remove it."
+            ) from error
         try:
             encoding = self.backend.encode(text)
         except Exception as error:  # the library raises bare Exception
@@ -141,17 +144,21 @@ class Tokenizer:
 
     def label(self, token_id: int) -> str:
         """What to write for a token: never empty, never an invisible character."""
+        return self._label(token_id)
+
+    def _new_label(self, token_id: int) -> str:
         token = self.backend.id_to_token(token_id)
         if token is None:
             return f"<{token_id}>"
         if token_id in self.added:
             return visible(token)
         if self.is_byte_level:
-            return visible(self._bytes(token_id, token))
+            return visible(self._bytes(token_id))
         return visible(token.replace(BLANK, " ") if BLANK in self._decoder else token)
 
-    def _bytes(self, token_id: int, token: str) -> bytes:
+    def _new_bytes(self, token_id: int) -> bytes:
         """The bytes of a byte-level token; an added token is written as plain text."""
+        token = str(self.backend.id_to_token(token_id))
         alphabet = byte_alphabet()
         if token_id in self.added or any(char not in alphabet for char in token):
             return token.encode()
@@ -176,13 +183,11 @@ class Tokenizer:
         spans: list[tuple[int, int]] = []
         at = 0
         source = text.encode()
-        for token_id, token, put_in in zip(
-            encoding.ids, encoding.tokens, encoding.special_tokens_mask, strict=True
-        ):
+        for token_id, put_in in zip(encoding.ids, encoding.special_tokens_mask, strict=True):
             if put_in:  # such as BOS; the same token written in the text is not
                 spans.append((0, 0))
                 continue
-            piece = self._bytes(token_id, token)
+            piece = self._bytes(token_id)
             if not piece or not source.startswith(piece, at):
                 return None
             spans.append((char_of_byte[at], char_of_byte[at + len(piece) - 1] + 1))

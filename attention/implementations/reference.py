@@ -49,14 +49,16 @@ class ReferenceAttention(AttentionModule):
         if observe is not None:
             observe(Observation(q, k, v))
         batch, num_heads, seq_len, _ = q.shape
-        pattern = x.new_zeros(batch, num_heads, seq_len, seq_len)
+        wide = torch.promote_types(x.dtype, torch.float32)  # sums of float16 overflow
+        q, k, v = q.to(wide) * self.config.scale, k.to(wide), v.to(wide)
+        pattern = q.new_zeros(batch, num_heads, seq_len, seq_len)
         z = torch.zeros_like(q)
         for b in range(batch):
             for head in range(num_heads):
                 kv_head = head // self.config.heads_per_kv
                 for query in range(seq_len):
                     scores = [
-                        q[b, head, query] @ k[b, kv_head, key] * self.config.scale
+                        q[b, head, query] @ k[b, kv_head, key]
                         for key in range(query + 1)  # causal: no key after the query
                     ]
                     weights = torch.stack(scores).softmax(dim=0)
@@ -64,8 +66,8 @@ class ReferenceAttention(AttentionModule):
                     z[b, head, query] = sum(
                         weights[key] * v[b, kv_head, key] for key in range(query + 1)
                     )
-        out = self._join(z)
-        return (out, pattern) if need_pattern else out
+        out = self._join(z.to(x.dtype))
+        return (out, pattern.to(x.dtype)) if need_pattern else out
 
     def _join(self, z: Tensor) -> Tensor:
         """Each head through its own slice of W_O, summed; or the heads side by side."""
