@@ -134,3 +134,9 @@ def use_threads(wanted: int) -> int:
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
     return threads
+
+
+@st.cache_resource(show_spinner=False)
+def timing_turn() -> threading.Lock:
+    """Held while something is timed, so that no two sessions measure each other."""
+    return threading.Lock()

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components import chosen, messages, pictures, resources, sidebar, state
-from components.parts import text_box
+from components.parts import text_box, timing
 
 if TYPE_CHECKING:
     from attention.record import RunRecord
@@ -24,6 +24,7 @@ def render() -> None:
     if record is not None:
         chosen.settle(record)
         pictures.draw(record)
+        timing.draw(run, record.tokens)
 
 
 def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":

@@ -1,0 +1,204 @@
+"""The strip at the bottom: what the loop over heads costs on this text, measured now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from components import resources, state
+from components.messages import errors_as_sentences, plain
+from components.mounting import mount
+from components.sidebar import Run
+from components.theme import mark
+
+if TYPE_CHECKING:
+    from attention.model import LanguageModel
+    from attention.timing import Difference
+    from attention.tokens import Tokens
+
+ALWAYS = ("looped", "batched", "sdpa")
+ROUNDS = 4
+SECONDS = 0.03  # an implementation and round
+ALIKE = 1.05  # times that differ by less are the same to a reader
+KEPT = "timing_kept"
+Samples = dict[str, list[float]]  # ms
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured.
+
+    Attributes:
+        samples: ms of a forward pass, by implementation.
+        difference: between the chosen implementation and `other`.
+        chosen: the implementation that made the pictures.
+        other: the one it is compared with.
+        heads: of each layer, that were run.
+    """
+
+    samples: Samples
+    difference: "Difference"
+    chosen: str
+    other: str
+    heads: int
+
+
+@st.fragment
+def draw(run: Run, tokens: "Tokens") -> None:
+    """Draw the strip; the pictures are there before it measures."""
+    with errors_as_sentences(), st.container(key="timing", border=True):
+        _draw(run, tokens)
+    state.end()
+
+
+def _draw(run: Run, tokens: "Tokens") -> None:
+    model = resources.model(run.source, run.device, run.dtype)
+    most = model.config.num_heads
+    left, middle, right = st.columns([2, 7, 6], gap="medium", vertical_alignment="center")
+    with left:
+        heads = _heads(most)
+        again = st.button("Measure again", key="measure_again")
+    with middle:
+        bars = st.container(key="timing_bars_place")
+        progress = st.empty()
+    with right:
+        words = st.container(gap="small")
+    timing = _measure(run, tokens, heads, progress, again=again)
+    with bars:
+        mount("bars", "timing_bars", {"rows": bar_rows(timing)})
+    with words:
+        st.markdown(plain(verdict(timing)))
+        st.caption(plain(f"{equality(timing)} {conditions(run, model, tokens, timing)}"))
+        if st.button("See why: add heads and watch", key="see_why", type="tertiary"):
+            state.put("view", "loop-vs-batch")
+            st.rerun()
+
+
+def _heads(most: int) -> int:
+    """The number of heads that are timed; all of them is 0 in the state, whatever the model."""
+    asked = state.whole("timed_heads") or most
+    if not st.session_state.get("timed_heads_widget") or asked > most:
+        st.session_state["timed_heads_widget"] = min(asked, most)
+
+    def take() -> None:
+        heads = st.session_state["timed_heads_widget"]
+        st.session_state["timed_heads"] = 0 if heads == most else heads
+
+    wanted: int = st.number_input(
+        "Heads a layer",
+        min_value=1,
+        max_value=most,
+        step=1,
+        key="timed_heads_widget",
+        on_change=take,
+        help="The first so many heads of every layer.",
+    )
+    return wanted
+
+
+def _measure(
+    run: Run,
+    tokens: "Tokens",
+    heads: int,
+    progress: DeltaGenerator,
+    *,
+    again: bool,
+) -> Timing:
+    """Measure in short rounds; between them Streamlit may stop the run for what was clicked."""
+    from attention.timing import compare, time_forward
+
+    model = resources.model(run.source, run.device, run.dtype)
+    threads = resources.use_threads(state.whole("threads"))
+    other = "batched" if run.implementation == "looped" else "looped"
+    names = tuple(dict.fromkeys((*ALWAYS, run.implementation)))
+    key = (run.source, run.device, run.dtype, tokens.ids, heads, threads, names)
+    kept = st.session_state.get(KEPT)
+    if kept is None or kept[0] != key or again:
+        samples: Samples = {name: [] for name in names}
+        with resources.timing_turn():
+            for turn in range(ROUNDS):
+                progress.caption(f"Measuring, round {turn + 1} of {ROUNDS} …")
+                found = time_forward(
+                    model, tokens, names, num_heads=heads, min_run_time=SECONDS, rounds=1
+                )
+                for name in names:
+                    samples[name] += found[name]
+        kept = (key, samples)
+        st.session_state[KEPT] = kept
+    progress.empty()
+    difference = compare(model, tokens, run.implementation, other, num_heads=heads)
+    return Timing(kept[1], difference, run.implementation, other, heads)
+
+
+def bar_rows(timing: Timing) -> list[dict[str, Any]]:
+    """What the bars show, the chosen implementation's name in bold."""
+    from attention.implementations import IMPLEMENTATIONS
+
+    rows = []
+    for name, samples in timing.samples.items():
+        low, median, high = (float(p) for p in np.percentile(samples, [10, 50, 90]))
+        title = IMPLEMENTATIONS[name].title
+        rows.append(
+            {
+                "title": title,
+                "chosen": name == timing.chosen,
+                "colour": mark(name).colour,
+                "low": low,
+                "median": median,
+                "high": high,
+                "time": f"{median:.3g} ms",
+                "detail": f"{title}: median {median:.3g} ms, p10 {low:.3g}, p90 {high:.3g}, "
+                f"{len(samples)} samples",
+            }
+        )
+    return rows
+
+
+def verdict(timing: Timing) -> str:
+    """Who wins, loop or batch, and by how much."""
+    loop, batch = (np.median(timing.samples[name]) for name in ("looped", "batched"))
+    heads = f"{timing.heads} head{'s' if timing.heads != 1 else ''} a layer"
+    fast, slow = sorted((float(loop), float(batch)))
+    if slow / fast < ALIKE:
+        return f"With {heads} the loop and the batch take the same time here, within 5%."
+    ratio = f"{slow / fast:.2g}×"
+    if loop > batch:
+        return f"With {heads} the loop takes {ratio} as long as the batch on this text."
+    return f"With {heads} the loop wins here: the batch takes {ratio} as long on this text."
+
+
+def equality(timing: Timing) -> str:
+    """How far the chosen implementation's numbers are from the other's."""
+    from attention.implementations import IMPLEMENTATIONS
+
+    chosen, other = (IMPLEMENTATIONS[name].title for name in (timing.chosen, timing.other))
+    difference = timing.difference
+    words = (
+        f"{chosen} against {other}: max |Δ| of outputs {difference.output:.1e}, "
+        f"of patterns {difference.pattern:.1e}"
+    )
+    if difference.recomputed:
+        titles = _listed([IMPLEMENTATIONS[name].title for name in difference.recomputed])
+        words += f" ({titles} keeps none: recomputed from its q and k)"
+    return f"{words}."
+
+
+def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timing) -> str:
+    """What was measured, and where."""
+    import torch
+
+    count = min(len(samples) for samples in timing.samples.values())
+    threads = torch.get_num_threads()
+    where = f"{threads} thread{'s' if threads != 1 else ''}" if run.device == "cpu" else run.device
+    return (
+        f"Bars: median of the model's forward pass over {len(tokens)} tokens, line p10 to p90, "
+        f"at least {count} samples each, interleaved; {run.dtype}, {where}, torch "
+        f"{torch.__version__}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
