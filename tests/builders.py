@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import tokenizers
 import torch
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
@@ -16,12 +17,23 @@ from attention.tokens import Tokenizer, Tokens
 ZERO = -1e5  # a score whose weight after softmax is exactly 0
 
 
+def assert_arrays_close(found, expected, *, rtol=1e-5, atol=1e-7):
+    """The values of two arrays; the tolerance is that of float32 sums in another order."""
+    torch.testing.assert_close(
+        torch.as_tensor(found, dtype=torch.float64),
+        torch.as_tensor(expected, dtype=torch.float64),
+        rtol=rtol,
+        atol=atol,
+        equal_nan=True,
+    )
+
+
 def record_of(*patterns: Sequence[Sequence[float]], ids: Sequence[int] = ()) -> RunRecord:
     """A record of one layer whose heads have these patterns.
 
     q are unit vectors and k the logarithms of the patterns, so that q·k gives them back.
     """
-    pattern = torch.tensor(patterns, dtype=torch.float32)  # head query key
+    pattern = torch.tensor(np.array(patterns), dtype=torch.float32)  # head query key
     heads, seq_len, _ = pattern.shape
     scores = pattern.log().clamp(min=ZERO)
     q = torch.eye(seq_len).repeat(heads, 1, 1)

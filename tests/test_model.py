@@ -7,7 +7,7 @@ import torch
 from attention.errors import ConfigError, DeviceError, ModelError, TextError
 from attention.implementations import IMPLEMENTATIONS
 from attention.tokens import Tokenizer, Tokens
-from tests.builders import byte_level_backend, model_config, small_model
+from tests.builders import assert_arrays_close, byte_level_backend, model_config, small_model
 
 IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
 NAMES = list(IMPLEMENTATIONS)
@@ -66,7 +66,7 @@ def test_run_is_the_forward_pass_that_is_trained(model):
 
 def test_run_of_a_single_token(model):
     record = model.run([5])
-    np.testing.assert_array_equal(record.pattern(1, 2), [[1.0]])
+    assert_arrays_close(record.pattern(1, 2), [[1.0]], rtol=0, atol=0)
 
 
 def test_run_keeps_no_pattern(model, monkeypatch):
@@ -147,7 +147,7 @@ def test_knocking_nothing_out_changes_nothing(model):
 
 def test_knocked_out_head_still_has_a_pattern(model):
     off = model.run(IDS, ablate=frozenset({(0, 2)}))
-    np.testing.assert_array_equal(off.pattern(0, 2), model.run(IDS).pattern(0, 2))
+    assert_arrays_close(off.pattern(0, 2), model.run(IDS).pattern(0, 2), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from attention.errors import ConfigError
 from attention.scores import (
@@ -11,6 +10,7 @@ from attention.scores import (
     repeated_tokens,
 )
 from tests.builders import (
+    assert_arrays_close,
     model_config,
     previous_token_pattern,
     record_of,
@@ -23,13 +23,7 @@ WORKED = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.15, 0.5, 0
 
 def close(actual, expected):
     # The patterns went through a float32 softmax of float32 logarithms.
-    torch.testing.assert_close(
-        torch.as_tensor(actual, dtype=torch.float64),
-        torch.as_tensor(expected, dtype=torch.float64),
-        rtol=1e-5,
-        atol=1e-6,
-        equal_nan=True,
-    )
+    assert_arrays_close(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
