@@ -1,7 +1,5 @@
 """The pictures of one run, laid out; choosing a head or a token redraws these alone."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from components import chosen, derived, sentences, sidebar, state, theme
@@ -10,21 +8,18 @@ from components.figures.grid import THUMBNAIL
 from components.messages import errors_as_sentences, plain
 from components.parts import detail, grid, overview, strip
 
-if TYPE_CHECKING:
-    from attention.record import RunRecord
-
 MEANING = "where each token looks (attention pattern)"
 
 
 @st.fragment
-def draw(record: "RunRecord") -> None:
+def draw(record: derived.Record) -> None:
     """Draw all pictures of a run."""
     with errors_as_sentences(), st.container(key="pictures"):
         _draw(record)
     state.end()
 
 
-def _draw(record: "RunRecord") -> None:
+def _draw(record: derived.Record) -> None:
     look, ink = sidebar.look(), theme.ink()
     at = chosen.chosen(record)
     labels = derived.labels(record)

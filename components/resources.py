@@ -26,6 +26,11 @@ def start_imports() -> threading.Thread:
     return thread
 
 
+def imported() -> bool:
+    """Whether torch is there."""
+    return not start_imports().is_alive()
+
+
 def wait_for_imports() -> None:
     """Wait until torch is there."""
     start_imports().join()

@@ -1,14 +1,11 @@
 """One sentence under each picture, worked out from what the picture shows."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from components.first_map import Habit
 from components.looks import Weights
-
-if TYPE_CHECKING:
-    from attention.scores import HeadLabel
 
 # What a head with a label does, to follow "Head 1.3"; {} is the score in percent.
 HABITS = {
@@ -28,7 +25,7 @@ def percent(share: float) -> str:
     return f"{value:.0f}%" if value >= 1 or value == 0 else f"{value:.1g}%"
 
 
-def tag(label: "HeadLabel | None") -> str:
+def tag(label: Habit | None) -> str:
     """What is written under a head in the grid: "previous token .91"."""
     return "" if label is None else f"{label.label} {short(label.value)}"
 
@@ -38,7 +35,7 @@ def short(value: float) -> str:
     return "1.0" if value >= 0.995 else f"{value:.2f}".removeprefix("0")
 
 
-def of_head(layer: int, head: int, label: "HeadLabel | None", pattern: Weights) -> str:
+def of_head(layer: int, head: int, label: Habit | None, pattern: Weights) -> str:
     """What to read off one head's picture.
 
     Args:
@@ -73,7 +70,7 @@ def of_query(row: Weights, labels: Sequence[str], query: int, *, most: int = 3) 
     return f"“{labels[query]}” (token {query}) looks most at {found}."
 
 
-def of_layer(layer: int, labels: Sequence["HeadLabel | None"]) -> str:
+def of_layer(layer: int, labels: Sequence[Habit | None]) -> str:
     """What to read off the grid: the head whose habit is the clearest."""
     named = [(label.value, head, label) for head, label in enumerate(labels) if label is not None]
     if not named:

@@ -1,11 +1,12 @@
 """Explore: a text, all heads of a layer, one head in detail, and what the loop costs."""
 
+import time
 from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from components import chosen, messages, pictures, resources, sidebar, state
+from components import chosen, first_map, messages, pictures, resources, sidebar, state
 from components.parts import text_box, timing
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 def render() -> None:
     """Draw the page: the text first, so that it is there before anything is loaded."""
     count = text_box.draw()
-    loading = st.empty()
-    with loading, st.spinner("Loading the model …"):
-        resources.wait_for_imports()
+    if not resources.imported():
+        _draw_beforehand(count)
     run = sidebar.controls()
     resources.use_threads(state.whole("threads"))
     record = _run(run, count)
@@ -27,16 +27,36 @@ def render() -> None:
         timing.draw(run, record.tokens)
 
 
+def _draw_beforehand(count: DeltaGenerator) -> None:
+    """While torch is imported, draw what was worked out beforehand; then begin again."""
+    first = first_map.load() if _is_untouched() else None
+    if first is not None:
+        count.caption(f"{len(first.tokens)} tokens")
+        chosen.settle(first)
+        pictures.draw(first)
+    loading = st.empty()
+    while not resources.imported():
+        loading.caption("Loading the model …")  # also lets Streamlit stop here for a click
+        time.sleep(0.05)
+    st.rerun()
+
+
+def _is_untouched() -> bool:
+    """Whether the page shows the default text through the embedded model as it is."""
+    run = ("text", "model", "device", "dtype")
+    return all(state.text(key) == state.ENTRIES[key].default for key in run)
+
+
 def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
     """The text through the model, with a sentence for what is special about it."""
     text = state.text("text")
     model = resources.model(run.source, run.device, run.dtype)
     tokens = resources.tokens(run.source, run.device, run.dtype, text)
     most = model.config.context_length
-    count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
     if not text:
         messages.note("There is no text yet: type one, or pick a sample.")
         return None
+    count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
     if len(tokens) > most:
         messages.note(
             f"The text has {len(tokens):,} tokens and the model reads {most:,}: the pictures show "
