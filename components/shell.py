@@ -49,6 +49,7 @@ def navigation() -> View:
             required=True,
             label_visibility="collapsed",
         )
+    messages.begin()
     for sentence in state.address_notes():
         messages.note(sentence)
     return next(view for view in VIEWS if view.key == state.text("view"))

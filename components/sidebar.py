@@ -33,17 +33,25 @@ class Run:
     implementation: str
 
 
-def controls() -> Run:
-    """Draw the sidebar's controls; what they ask for is seen to be possible here."""
+def controls(*, pictures: bool = True) -> Run:
+    """Draw the sidebar's controls; what they ask for is seen to be possible here.
+
+    Args:
+        pictures: whether the page shows heads: how they are run and coloured.
+    """
     source = _known_model()
     device = _usable_device()
     with st.sidebar:
         _models()
         _devices()
-        implementation = _ways()
-        _looks()
+        implementation = state.text("implementation")
+        if pictures:
+            implementation = _ways()
+            _looks()
         with st.expander("Advanced"):
             _advanced(device)
+            if pictures:
+                st.checkbox("Offer every way to run heads", key="offer_all_ways")
     return Run(source, device.name, state.text("dtype"), implementation)
 
 
@@ -195,4 +203,3 @@ def _advanced(device: "Device") -> None:
         args=("threads",),
         help="Within one operator on the CPU; for everybody who uses this server.",
     )
-    st.checkbox("Offer every way to run heads", key="offer_all_ways")

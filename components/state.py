@@ -28,12 +28,14 @@ class Entry:
         default: its value when the address says nothing; also fixes its type.
         read: the text in the address to a value; raises ValueError.
         rule: what `read` asks for, to follow "must be".
+        bounds: the smallest and the largest value of a number.
     """
 
     key: str
     default: Value
     read: Callable[[str], Value]
     rule: str
+    bounds: tuple[int, int] = (0, 0)
 
 
 def choice(key: str, default: str, *others: str) -> Entry:
@@ -57,7 +59,8 @@ def number(key: str, default: int, *, least: int = 0, most: int = 1 << 20) -> En
             raise ValueError(written)
         return value
 
-    return Entry(key, default, read, f"a whole number from {least} to {most}")
+    rule = f"a whole number from {least} to {most}"
+    return Entry(key, default, read, rule, (least, most))
 
 
 def switch(key: str, default: bool = False) -> Entry:
@@ -100,6 +103,10 @@ ENTRIES: dict[str, Entry] = {
         number("d_out_per_head", 64, least=1, most=1024),
         number("heads", 4, least=1, most=256),
         number("max_heads", 16, least=1, most=256),
+        number("seq_len", 0, most=16_384),  # 0: the length of the text
+        number("batch", 1, least=1, most=256),
+        choice("passes", "forward", "backward"),
+        choice("allocator", "user", "tuned"),
     )
 }
 
@@ -184,6 +191,11 @@ def text(key: str) -> str:
 def whole(key: str) -> int:
     """The value of an entry that is a number."""
     return int(_value(key, int))
+
+
+def bounds(key: str) -> tuple[int, int]:
+    """The smallest and the largest value of an entry that is a number."""
+    return ENTRIES[key].bounds
 
 
 def on(key: str) -> bool:

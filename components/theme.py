@@ -46,6 +46,7 @@ class Ink:
         masked: such cells where they are too small for lines; unlike any scale's lowest colour.
         accent: the frame of what is chosen.
         heat: red, green, blue of the heat behind tokens.
+        wrong: crosses where a result is not what it must be.
     """
 
     text: str
@@ -56,12 +57,17 @@ class Ink:
     masked: str
     accent: str
     heat: str
+    wrong: str
 
 
 LIGHT = Ink(
-    "#12141C", "#5B5F6E", "#D5D7E0", "#FFFFFF", "#C9CCD6", "#EEEFF4", "#D6006C", "255,176,0"
-)
-DARK = Ink("#E9EBF1", "#A3A8B8", "#393D4A", "#13151B", "#3A3F4D", "#262A35", "#FF5CA8", "255,176,0")
+    "#12141C", "#5B5F6E", "#D5D7E0", "#FFFFFF", "#C9CCD6", "#EEEFF4", "#D6006C", "255,176,0",
+    "#C4001A",
+)  # fmt: skip
+DARK = Ink(
+    "#E9EBF1", "#A3A8B8", "#393D4A", "#13151B", "#3A3F4D", "#262A35", "#FF5CA8", "255,176,0",
+    "#FF6B6B",
+)  # fmt: skip
 
 # Ten steps each, dark to bright; printed and seen by colour-blind readers alike.
 SCALES: dict[str, tuple[str, ...]] = {

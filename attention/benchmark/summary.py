@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from attention.benchmark.fit import Line, fit
 from attention.benchmark.measurement import Measurement
@@ -70,6 +71,23 @@ def lines(settings: BenchmarkSettings, table: Sequence[Row]) -> dict[str, Line]:
         for name in settings.implementations
     }
     return {name: line for name, line in fits.items() if line is not None}
+
+
+def crossover(table: Sequence[Row]) -> float | None:
+    """The head count at which loop and batch change places; None where one is always ahead.
+
+    Between two head counts at which the loop clearly wins and clearly loses, as if times grew
+    evenly from one to the other.
+    """
+    compared = [row for row in table if row.loop_wins or (row.ratio or 0) >= 1 + CLEAR]
+    for before, after in pairwise(compared):
+        if before.loop_wins != after.loop_wins:
+            lead, later = (
+                row.by_name[BATCH].median - row.by_name[LOOP].median for row in (before, after)
+            )
+            share = lead / (lead - later)
+            return before.num_heads + share * (after.num_heads - before.num_heads)
+    return None
 
 
 def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:

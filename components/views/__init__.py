@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from components.views import explore
+from components.views import explore, loop_vs_batch
 
 
 @dataclass(frozen=True)
@@ -21,4 +21,7 @@ class View:
     render: Callable[[], None]
 
 
-VIEWS: tuple[View, ...] = (View("explore", "Explore", explore.render),)
+VIEWS: tuple[View, ...] = (
+    View("explore", "Explore", explore.render),
+    View("loop-vs-batch", "Loop vs batch", loop_vs_batch.render),
+)

@@ -2,7 +2,7 @@ import pytest
 
 from attention.benchmark import BenchmarkSettings
 from attention.benchmark.measurement import Measurement
-from attention.benchmark.summary import lines, number, rows, sentences
+from attention.benchmark.summary import crossover, lines, number, rows, sentences
 
 TOTAL = BenchmarkSettings(heads=(), d_out=768)
 PER_HEAD = BenchmarkSettings(heads=(), d_out_per_head=64)
@@ -98,6 +98,15 @@ def test_win_by_the_median_alone_is_none():
     (row,) = rows([loop, batch])
     assert row.ratio < 0.9
     assert not row.loop_wins
+
+
+def test_crossover_is_where_the_lines_between_the_points_meet():
+    """The loop leads by 1 ms at 4 heads and lags by 3 ms at 8."""
+    assert crossover(table((4, 9.0, 10.0), (8, 13.0, 10.0))) == pytest.approx(5.0)
+
+
+def test_even_times_are_no_crossover():
+    assert crossover(table((1, 1.0, 1.0), (2, 1.02, 1.0), (4, 2.0, 1.0))) is None
 
 
 def test_disturbed_points_are_told_and_whether_the_fit_uses_them():

@@ -1,0 +1,146 @@
+"""What has been measured so far, growing while more is measured."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components import state, theme
+from components.figures.timing import Timing, timing_figure
+from components.jobs import Progress, benchmark_job
+from components.live import live_chart
+from components.messages import errors_as_sentences, plain, rerun, warn
+from components.parts import bench_table
+from components.parts.bench_controls import Asked
+
+if TYPE_CHECKING:
+    from attention.benchmark import BenchmarkSettings
+    from attention.benchmark.summary import Row
+
+EVERY_S = 0.5
+
+
+def draw(asked: Asked) -> None:
+    """Everything that grows, redrawn by itself while something is measured."""
+    job = benchmark_job()
+    job.want(asked.settings, asked.wanted)
+    running = job.poll(asked.settings).running
+    st.fragment(_grow, run_every=EVERY_S if running else None)(asked, running)
+
+
+def _buttons(asked: Asked, progress: Progress) -> None:
+    job = benchmark_job()
+    disturbed = sorted({m.num_heads for m in progress.measurements if m.disturbed})
+    with st.container(key="bench_buttons", horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Sweep",
+            key="bench_sweep",
+            help=f"Measures {', '.join(map(str, asked.sweep))} heads anew.",
+            on_click=job.sweep,
+            args=(asked.settings, asked.sweep),
+        )
+        st.button(
+            "Stop",
+            key="bench_stop",
+            help="Ends measuring at once; the points stay.",
+            disabled=not progress.running,
+            on_click=job.stop,
+            args=(asked.settings, asked.wanted),
+        )
+        if progress.stopped:
+            st.button("Go on", key="bench_resume", on_click=job.resume)
+        elif disturbed and not progress.running:
+            st.button(
+                "Measure disturbed again",
+                key="bench_again",
+                help=f"{', '.join(map(str, disturbed))} heads: other programs were busy then.",
+                on_click=job.sweep,
+                args=(asked.settings, disturbed),
+            )
+
+
+def _grow(asked: Asked, was_running: bool) -> None:
+    """Draw all of it once."""
+    from attention.benchmark.summary import rows
+
+    with errors_as_sentences():
+        progress = benchmark_job().poll(asked.settings)
+        if was_running != progress.running:
+            rerun()  # the timer of this fragment starts and stops outside it
+        buttons, work = st.columns([1, 1], gap="small", vertical_alignment="center")
+        with buttons:
+            _buttons(asked, progress)
+        with work:
+            _state_of_work(progress)
+        if progress.error:
+            warn(progress.error)
+        table = rows(progress.measurements)
+        _chart(asked, table, progress)
+        bench_table.draw(asked.settings, table)
+        _conditions(asked.settings, table)
+        with st.container(key="bench_files", horizontal=True):
+            bench_table.downloads(asked.settings, progress.measurements)
+    state.end()
+
+
+def _state_of_work(progress: Progress) -> None:
+    """One line of constant height, so that nothing below it moves."""
+    with st.container(key="bench_progress", height=44, border=False):
+        if progress.running:
+            share = progress.done / progress.of if progress.of else 0.0
+            st.progress(share, text=plain(work_words(progress)))
+        else:
+            st.caption(plain(work_words(progress)))
+
+
+def work_words(progress: Progress) -> str:
+    """What is being done, in words."""
+    if not progress.running:
+        measured = sorted({m.num_heads for m in progress.measurements})
+        counts = f"Measured at {', '.join(map(str, measured))} heads." if measured else ""
+        return f"{'Stopped. ' if progress.stopped else ''}{counts}"
+    if progress.waiting:
+        return "Another tab is measuring; this one has its turn next."
+    heads = ""
+    if progress.now is not None:
+        heads = f"Measuring {progress.now} {'head' if progress.now == 1 else 'heads'}: "
+    left = ""
+    if progress.seconds_left is not None:
+        left = f", about {max(1, round(progress.seconds_left))} s left"
+    return f"{heads}{progress.done} of {progress.of} head counts done{left}"
+
+
+def _chart(asked: Asked, table: "list[Row]", progress: Progress) -> None:
+    from attention.benchmark.summary import crossover, lines, sentences
+
+    settings = asked.settings
+    most = max([asked.heads, *(row.num_heads for row in table)])
+    if progress.running and progress.now is not None:
+        most = max(most, progress.now)
+    timing = Timing(settings, table, lines(settings, table), crossover(table), most)
+    said = sentences(settings, table)
+    name = f"{settings} {theme.is_dark()}"
+    alt = " ".join(["Time against number of heads; the table below has every number.", *said[:2]])
+    figure = timing_figure(timing, theme.ink())
+    live_chart("bench_chart", figure, name=name, growing=progress.running, alt=alt)
+    if said:
+        first, *others = map(plain, said)
+        st.markdown(" ".join([f"**{first}**", *others]))
+
+
+def _conditions(settings: "BenchmarkSettings", table: "list[Row]") -> None:
+    from attention.benchmark import environment
+
+    others = [m.others for row in table for m in row.by_name.values() if m.others is not None]
+    load = ""
+    if others:
+        quiet = not any(row.disturbed for row in table)
+        verdict = "quiet" if quiet else "disturbed"
+        load = f" · other programs kept up to {max(others):.1f} cores busy: {verdict}"
+    st.caption(plain(f"How it was measured: {environment(settings)}{load}. {METHOD}"))
+
+
+METHOD = (
+    "torch.utils.benchmark (CUDA events on a GPU), warmed up, implementations in turns; each "
+    "output and pattern first compared with the same layer in float64. Points: medians; bands: "
+    "p10 to p90; dashed: straight-line fit."
+)

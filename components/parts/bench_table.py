@@ -1,0 +1,116 @@
+"""The measurements as a table, and as files: what the chart shows, for those who cannot see it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from attention.benchmark import BenchmarkSettings, Measurement
+    from attention.benchmark.summary import Row
+
+NOTHING = "–"
+
+
+def draw(settings: "BenchmarkSettings", rows: "Sequence[Row]") -> None:
+    """A row for each head count."""
+    if rows:
+        st.dataframe(columns(settings, rows), hide_index=True, key="bench_table")
+
+
+def columns(settings: "BenchmarkSettings", rows: "Sequence[Row]") -> dict[str, list[str]]:
+    """The table's columns by their titles, as text."""
+    from attention.implementations import IMPLEMENTATIONS
+
+    table: dict[str, list[str]] = {
+        "Heads": [str(row.num_heads) for row in rows],
+        "head_dim": [str(settings.config(row.num_heads).head_dim) for row in rows],
+        "d_out": [str(settings.config(row.num_heads).d_out) for row in rows],
+    }
+    for name in settings.implementations:
+        title = f"{IMPLEMENTATIONS[name].title}, ms (p10–p90)"
+        table[title] = [time(row.by_name.get(name)) for row in rows]
+    table["Loop / batch"] = [ratio(row) for row in rows]
+    table["max |Δ| output"] = [difference(row, "output_difference") for row in rows]
+    table["max |Δ| pattern"] = [difference(row, "pattern_difference") for row in rows]
+    table["Equal"] = [equality(row) for row in rows]
+    table["W_query, loop"] = [weight(row, "looped") for row in rows]
+    table["W_query, batch"] = [weight(row, "batched") for row in rows]
+    table["Output"] = [output(row) for row in rows]
+    table["Note"] = [note(row) for row in rows]
+    return table
+
+
+def time(m: "Measurement | None") -> str:
+    """Median and spread, ms."""
+    from attention.benchmark.summary import number
+
+    if m is None or not m.ok:
+        return NOTHING
+    return f"{number(m.median)} ({number(m.p10)}–{number(m.p90)})"
+
+
+def ratio(row: "Row") -> str:
+    """How many times as long the loop takes."""
+    from attention.benchmark.summary import number
+
+    return NOTHING if row.ratio is None else f"{number(row.ratio)}×"
+
+
+def difference(row: "Row", field: str) -> str:
+    """The largest difference of any implementation from the exact result."""
+    values = [v for m in row.by_name.values() if (v := getattr(m, field)) is not None]
+    return f"{max(values):.1e}" if values else NOTHING
+
+
+def equality(row: "Row") -> str:
+    """Whether all implementations were right."""
+    verdicts = [m.equal for m in row.by_name.values()]
+    if False in verdicts:
+        return "✗ no"
+    return NOTHING if None in verdicts else "✓ yes"
+
+
+def weight(row: "Row", name: str) -> str:
+    """The shape of the queries' weights, (out, in)."""
+    m = row.by_name.get(name)
+    return m.weights[0].replace("heads.*.W_query ", "") if m is not None and m.weights else NOTHING
+
+
+def output(row: "Row") -> str:
+    """The output's shape (batch, pos, d_model)."""
+    shapes = [m.output for m in row.by_name.values() if m.output]
+    return str(shapes[0]) if shapes else NOTHING
+
+
+def note(row: "Row") -> str:
+    """What disturbed or failed."""
+    said = [text for m in row.by_name.values() for text in (m.disturbed, m.error) if text]
+    return "; ".join(dict.fromkeys(said))
+
+
+def downloads(settings: "BenchmarkSettings", found: "Sequence[Measurement]") -> None:
+    """The measurements as CSV and JSON."""
+    from attention.benchmark import environment
+    from attention.benchmark.export import to_csv, to_json
+
+    name = f"headscope-{settings.reading}-{settings.width}-{settings.seq_len}-tokens"
+    files = (
+        ("CSV", "csv", "text/csv", lambda: to_csv(settings, found)),
+        (
+            "JSON",
+            "json",
+            "application/json",
+            lambda: to_json(settings, environment(settings), found),
+        ),
+    )
+    for title, ending, kind, content in files:
+        st.download_button(
+            title,
+            content,
+            f"{name}.{ending}",
+            kind,
+            key=f"bench_{ending}",
+            on_click="ignore",
+            disabled=not found,
+        )
