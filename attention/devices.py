@@ -39,9 +39,13 @@ class Device:
         return self.why_not is None
 
 
-@cache
-def available_devices() -> tuple[Device, ...]:
+def available_devices() -> list[Device]:
     """CPU, each CUDA device, MPS; those that are not available carry the reason."""
+    return list(_devices())
+
+
+@cache
+def _devices() -> tuple[Device, ...]:
     return (Device("cpu", "cpu", "CPU", _working_dtypes("cpu")), *_cuda_devices(), _mps_device())
 
 
@@ -56,7 +60,7 @@ def find_device(name: str, dtype: str = "float32") -> Device:
         DeviceError: when the device does not exist here or lacks the dtype; says why.
     """
     require_choice("dtype", dtype, list(DTYPES))
-    devices = available_devices()
+    devices = _devices()
     wanted = [d for d in devices if name in (d.name, d.kind)]
     usable = ", ".join(d.name for d in devices if d.available)
     if not wanted:

@@ -1,7 +1,7 @@
 """Opens a model from a folder, saves one, and lists those found here."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
 
 EMBEDDED = Path(__file__).parent.parent / "assets" / "model"
+STORED_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LOCAL_MODELS = Path("models")  # folders in here are listed beside the embedded model
 
 
@@ -53,7 +54,7 @@ def load_model(
         ModelError: when something is missing, extra, misshapen, not finite or not supported.
         DeviceError: when the device cannot be used, lacks the dtype or has no memory left.
     """
-    where = find_device(device, str(dtype).removeprefix("torch."))
+    where = find_device(device, _short(dtype))
     folder = _folder(source)
     family, config = _read_config(folder)
     weights = _read_weights(folder / "model.safetensors", family.weight_names(config))
@@ -80,14 +81,29 @@ def save_model(
     """
     folder.mkdir(parents=True, exist_ok=True)
     format_ = find_family(family)
-    text = json.dumps(format_.write_config(model.config), indent=2)
-    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+    written = {**format_.write_config(model.config), "torch_dtype": _short(dtype)}
+    text = json.dumps(written, indent=2) + "\n"
+    _replace(folder / "config.json", lambda part: part.write_text(text, encoding="utf-8"))
     state = model.state_dict()
     names = format_.weight_names(model.config)
     tensors = {other: state[ours].to(dtype).cpu().contiguous() for ours, other in names.items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    _replace(
+        folder / "model.safetensors",
+        lambda part: save_file(tensors, part, metadata={"format": "pt"}),
+    )
     if model.tokenizer is not None:
-        model.tokenizer.backend.save(str(folder / "tokenizer.json"))
+        backend = model.tokenizer.backend
+        _replace(folder / "tokenizer.json", lambda part: backend.save(str(part)))
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file beside `path`, then let it take that name: a reader sees the old or the new."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        write(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def known_models(root: Path = LOCAL_MODELS) -> list[KnownModel]:
@@ -105,6 +121,10 @@ def known_models(root: Path = LOCAL_MODELS) -> list[KnownModel]:
     return found
 
 
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def _folder(source: str) -> Path:
     folder = EMBEDDED if source == "embedded" else Path(source)
     if source == "embedded" and not folder.is_dir():
@@ -112,12 +132,19 @@ def _folder(source: str) -> Path:
             f"the embedded model must be in {folder}; it is not there. "
             f"Make it with `python -m attention train --out {folder}`."
         )
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise ModelError(
             f"model must be 'embedded' or a folder with config.json, model.safetensors and "
             f"tokenizer.json; got {source!r}, which is no folder."
         )
     return folder
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _require_file(path: Path) -> None:
@@ -130,7 +157,7 @@ def _read_config(folder: Path) -> tuple[Family, ModelConfig]:
     _require_file(path)
     try:
         parsed: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError, OSError) as error:  # no JSON, no UTF-8, no access
         raise ModelError(f"{path} must be JSON; it cannot be read: {error}.") from error
     if not isinstance(parsed, Mapping):
         raise ModelError(f"{path} must hold a JSON object; it holds {type(parsed).__name__}.")
@@ -162,6 +189,11 @@ def _read_weights(path: Path, names: Mapping[str, str]) -> dict[str, Tensor]:
             f"{path} must hold nothing unknown; got {extra[0]} ({len(extra)} such names)."
         )
     for name, tensor in stored.items():
+        if tensor.dtype not in STORED_DTYPES:
+            raise ModelError(
+                f"{name} in {path} must be in {', '.join(_short(d) for d in STORED_DTYPES)}; "
+                f"got {_short(tensor.dtype)}."
+            )
         if not tensor.isfinite().all():
             raise ModelError(f"{name} in {path} must be finite; it holds NaN or infinity.")
     return {ours: stored[other] for ours, other in names.items()}

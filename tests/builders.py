@@ -60,20 +60,21 @@ def model_config(
     num_heads: int = 3,
     num_kv_heads: int | None = None,
     context_length: int = 61,
+    d_model: int = 15,
     qkv_bias: bool = False,
 ) -> ModelConfig:
-    """A model of primes: d_model 15, head_dim 10 (even for rotary), d_mlp 17."""
+    """Sizes that cannot be mixed up: d_model 15, head_dim 10 (even for rotary), d_mlp 17."""
     return ModelConfig(
         vocab_size=vocab_size,
         num_layers=num_layers,
         d_mlp=17,
         attention=AttentionConfig(
-            d_in=15,
+            d_in=d_model,
             num_heads=num_heads,
             head_dim=10,
             context_length=context_length,
             num_kv_heads=num_kv_heads or num_heads,
-            d_model=15,
+            d_model=d_model,
             qkv_bias=qkv_bias,
             out_bias=qkv_bias,
         ),

@@ -4,11 +4,12 @@ What a Llama config can ask for beyond that (rope scaling, sliding windows, MLP 
 untied embeddings) is refused by name: a wrong picture would be worse than none.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from attention.config import AttentionConfig
-from attention.errors import ModelError
+from attention.errors import ModelError, require_positive
 from attention.model_config import ModelConfig
 
 REQUIRED = (
@@ -27,6 +28,7 @@ SUPPORTED: dict[str, tuple[Any, ...]] = {  # option: values understood, the defa
     "tie_word_embeddings": (True,),
     "attention_dropout": (0.0, 0),
     "partial_rotary_factor": (1.0, 1),
+    "attention_bias": (False, True),
 }
 
 
@@ -34,15 +36,15 @@ def read_config(config: Mapping[str, Any]) -> ModelConfig:
     """A Llama config.json as ours.
 
     Raises:
-        ModelError: when an entry is missing or asks for something not supported.
+        ConfigError: when a size is missing or is no whole number of at least 1.
+        ModelError: when an entry asks for something not supported.
     """
-    missing = [name for name in REQUIRED if not isinstance(config.get(name), int)]
-    if missing:
-        raise ModelError(f"config.json must give {missing[0]} as a whole number; it does not.")
+    for name in REQUIRED:
+        require_positive(f"{name} in config.json", config.get(name, 0))
     for option, values in SUPPORTED.items():
         if config.get(option, values[0]) not in values:
             raise ModelError(
-                f"{option} must be {values[0]} to be shown right; got {config[option]}."
+                f"{option} must be {values[0]} to be shown right; got {config[option]!r}."
             )
     heads = config["num_attention_heads"]
     bias = bool(config.get("attention_bias", False))
@@ -61,8 +63,8 @@ def read_config(config: Mapping[str, Any]) -> ModelConfig:
             qkv_bias=bias,
             out_bias=bias,
         ),
-        rope_theta=float(_rope_theta(config)),
-        norm_eps=float(config.get("rms_norm_eps", 1e-6)),
+        rope_theta=_rope_theta(config),
+        norm_eps=_above_zero("rms_norm_eps", config.get("rms_norm_eps", 1e-6)),
         bos_token_id=bos if isinstance(bos, int) else None,
     )
 
@@ -70,11 +72,19 @@ def read_config(config: Mapping[str, Any]) -> ModelConfig:
 def _rope_theta(config: Mapping[str, Any]) -> float:
     """Newer configs keep the base of the wavelengths inside `rope_parameters`."""
     parameters = config.get("rope_parameters") or {}
+    if not isinstance(parameters, Mapping):
+        raise ModelError(f"rope_parameters must be an object; got {parameters!r}.")
     kind = parameters.get("rope_type", "default")
     if kind != "default":
-        raise ModelError(f"rope_type must be default to be shown right; got {kind}.")
-    theta: float = parameters.get("rope_theta", config.get("rope_theta", 10_000.0))
-    return theta
+        raise ModelError(f"rope_type must be default to be shown right; got {kind!r}.")
+    theta = parameters.get("rope_theta", config.get("rope_theta", 10_000.0))
+    return _above_zero("rope_theta", theta)
+
+
+def _above_zero(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ModelError(f"{name} in config.json must be a number above 0; got {value!r}.")
+    return float(value)
 
 
 def write_config(config: ModelConfig) -> dict[str, Any]:
@@ -99,7 +109,6 @@ def write_config(config: ModelConfig) -> dict[str, Any]:
         "tie_word_embeddings": True,
         "bos_token_id": config.bos_token_id,
         "eos_token_id": config.bos_token_id,
-        "torch_dtype": "float16",
     }
 
 
