@@ -118,7 +118,7 @@ def devices() -> "tuple[Device, ...]":
     """CPU, CUDA, MPS; those that cannot be used here carry the reason."""
     from attention.devices import available_devices
 
-    return available_devices()
+    return tuple(available_devices())
 
 
 @st.cache_resource(show_spinner=False)
