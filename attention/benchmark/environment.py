@@ -27,6 +27,7 @@ class Environment:
         cpu: the CPU's model.
         cores: that the process may run on.
         threads: torch's threads within an operator.
+        clock: what measured the times.
         system: operating system and architecture.
         python: version.
         torch: version.
@@ -40,6 +41,7 @@ class Environment:
     cpu: str
     cores: int
     threads: int
+    clock: str
     system: str
     python: str
     torch: str
@@ -54,6 +56,7 @@ class Environment:
         parts = [
             f"{self.cpu}, {self.cores} {'core' if self.cores == 1 else 'cores'}",
             f"{self.threads} {'thread' if self.threads == 1 else 'threads'}",
+            self.clock,
             f"torch {self.torch}",
             self.dtype,
             ALLOCATOR_WORDS[self.allocator],
@@ -81,6 +84,7 @@ def environment(settings: BenchmarkSettings) -> Environment:
         cpu=cpu_model(),
         cores=usable_cores(),
         threads=settings.threads,
+        clock=_clock(settings, device.kind),
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
         torch=str(torch.__version__),
@@ -90,6 +94,12 @@ def environment(settings: BenchmarkSettings) -> Environment:
         tf32=bool(torch.backends.cuda.matmul.allow_tf32) if cuda else None,
         allocator=settings.allocator,
     )
+
+
+def _clock(settings: BenchmarkSettings, kind: str) -> str:
+    if kind == "cuda":
+        return "CUDA events"
+    return "CPU time" if settings.on_one_core else "wall clock"
 
 
 @cache

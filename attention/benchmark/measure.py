@@ -1,5 +1,6 @@
 """Measures every implementation at one head count: checks first, then times in turns."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from attention.errors import DeviceError
 from attention.implementations import IMPLEMENTATIONS
 from attention.implementations.base import AttentionModule
 from attention.memory import memory_errors_as_sentences
-from attention.timing import time_interleaved
+from attention.timing import Clock, time_interleaved
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,15 @@ def measure(settings: BenchmarkSettings, num_heads: int) -> Iterator[Measurement
     yield from _time(layer, subjects)
 
 
+def clock_of(settings: BenchmarkSettings) -> Clock:
+    """What measures the time.
+
+    With one thread on a CPU it is this process's CPU time, which stands still while another
+    program has the core; with several threads, or on another device, the wall clock.
+    """
+    return time.process_time if settings.on_one_core else time.perf_counter
+
+
 def _examine(layer: Layer, name: str, facts: dict[str, Any]) -> _Subject:
     module = build(layer, name)
     found = asdict(check(layer, module))
@@ -99,6 +109,7 @@ def _time(layer: Layer, subjects: dict[str, _Subject]) -> Iterator[Measurement]:
                 threads=settings.threads,
                 rounds=settings.rounds,
                 min_run_time=settings.min_run_time,
+                clock=clock_of(settings),
             )
     except DeviceError as error:
         for subject in subjects.values():

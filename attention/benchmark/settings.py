@@ -94,6 +94,11 @@ class BenchmarkSettings:
         assert width is not None  # one of them is given
         return width
 
+    @property
+    def on_one_core(self) -> bool:
+        """Whether all the work is done by one thread on the CPU."""
+        return self.device == "cpu" and self.threads == 1
+
     def config(self, num_heads: int) -> AttentionConfig:
         """The layer at one head count.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attention.benchmark import BenchmarkSettings, Line, Measurement
     from attention.benchmark.summary import Row
 
-BAND_OPACITY = 0.16
+BAND_OPACITY = 0.15
 FONT_PX = 14
 FONT = '"Source Sans", sans-serif'
 HEIGHT_PX = 360
@@ -46,9 +46,10 @@ def timing_figure(timing: Timing, ink: Ink) -> go.Figure:
         timing: what to show.
         ink: the page's colours.
     """
-    figure = go.Figure()
-    for name in timing.settings.implementations:
-        figure.add_traces(_traces(timing, name, ink))
+    names = timing.settings.implementations
+    by_name = [_traces(timing, name, ink) for name in names]
+    layers = zip(*by_name, strict=True)  # all bands below all lines below all points
+    figure = go.Figure([trace for layer in layers for trace in layer])
     figure.add_trace(_failures(timing, ink))
     figure.update_layout(_layout(timing, ink))
     return figure

@@ -12,6 +12,12 @@ def test_environment_tells_what_decides_a_time():
         assert part in said
 
 
+def test_clock_is_told():
+    under = [environment(BenchmarkSettings(heads=(1,), d_out=15, threads=n)) for n in (1, 2)]
+    assert [e.clock for e in under] == ["CPU time", "wall clock"]
+    assert "CPU time" in str(under[0])
+
+
 def test_cpu_is_named_as_its_maker_names_it(tmp_path):
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text("processor\t: 0\nmodel name\t: Analytical Engine\n", encoding="utf-8")

@@ -1,9 +1,11 @@
+import time
+
 import pytest
 import torch
 
 from attention.benchmark import BenchmarkSettings, layer
 from attention.benchmark import measure as module
-from attention.benchmark.measure import measure
+from attention.benchmark.measure import clock_of, measure
 from attention.errors import DeviceError
 
 
@@ -106,7 +108,16 @@ def test_settings_reach_the_timer(monkeypatch):
 
     monkeypatch.setattr(module, "time_interleaved", timer)
     list(measure(settings(threads=5, rounds=7, min_run_time=0.25), 3))
+    clock = seen.pop("clock")
     assert seen == {"device": "cpu", "threads": 5, "rounds": 7, "min_run_time": 0.25}
+    assert clock is time.perf_counter
+
+
+def test_one_thread_on_a_cpu_is_timed_by_what_it_worked():
+    """Or a busy machine would make the loop look five times as slow."""
+    assert clock_of(settings(threads=1)) is time.process_time
+    assert clock_of(settings(threads=2)) is time.perf_counter
+    assert clock_of(settings(threads=1, device="mps")) is time.perf_counter
 
 
 def test_missing_device_is_refused():

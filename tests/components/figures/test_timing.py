@@ -5,8 +5,6 @@ from components.figures.timing import Timing, hover, timing_figure
 from components.theme import DARK, LIGHT, MARKS
 from tests.components.bench_builders import NAMES, point, settings
 
-PER_NAME = 4  # traces
-
 
 def timing(*heads, changes=None, most=8, crossover=None, **other):
     asked = settings(**other)
@@ -17,8 +15,8 @@ def timing(*heads, changes=None, most=8, crossover=None, **other):
 
 
 def traces(figure, name):
-    start = NAMES.index(name) * PER_NAME
-    return figure.data[start : start + PER_NAME]
+    """Band, straight line, points, and what stands for them in the legend."""
+    return [trace for trace in figure.data if trace.legendgroup == name]
 
 
 def test_points_are_medians_at_their_head_counts():
@@ -33,6 +31,13 @@ def test_band_goes_along_p90_and_back_along_p10():
     first, second = (row.by_name["looped"] for row in shown.rows)
     assert list(band.x) == [1, 2, 2, 1]
     assert list(band.y) == pytest.approx([first.p90, second.p90, second.p10, first.p10])
+
+
+def test_no_band_lies_over_a_point():
+    figure = timing_figure(timing(1, 2), LIGHT)
+    bands = [i for i, trace in enumerate(figure.data) if trace.fill == "toself"]
+    points = [i for i, trace in enumerate(figure.data) if trace.mode == "markers"]
+    assert max(bands) < min(points)
 
 
 def test_straight_line_is_dashed_and_its_slope_in_the_legend():
