@@ -147,7 +147,8 @@ class Tokenizer:
         return self._label(token_id)
 
     def _new_label(self, token_id: int) -> str:
-        token = self.backend.id_to_token(token_id)
+        in_range = 0 <= token_id < 1 << 32  # all that the library takes
+        token = self.backend.id_to_token(token_id) if in_range else None
         if token is None:
             return f"<{token_id}>"
         if token_id in self.added:

@@ -235,8 +235,10 @@ def test_ids_without_a_tokenizer_are_their_own_labels():
     assert Tokens.from_ids([7, 11]).labels == ("7", "11")
 
 
-def test_id_outside_the_vocabulary_still_has_a_label():
-    assert TOKENIZER.label(99_999) == "<99999>"
+@pytest.mark.parametrize("token_id", [-1, 99_999, 2**32, 10**30])
+def test_id_outside_the_vocabulary_still_has_a_label(token_id):
+    # The library takes 32 bits: -1 ended in an OverflowError.
+    assert TOKENIZER.label(token_id) == f"<{token_id}>"
 
 
 @pytest.mark.parametrize(

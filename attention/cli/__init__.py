@@ -1,6 +1,5 @@
 """The command line, `python -m attention <command>`: one file and one line a command."""
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,7 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(arguments, prog_name="python -m attention", standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return BAD_INPUT
@@ -84,9 +82,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         return STOPPED
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except ValueError as error:
         from attention.errors import HeadscopeError
 
