@@ -41,18 +41,18 @@ def controls(*, pictures: bool = True) -> Run:
     """
     source = _known_model()
     device = _usable_device()
+    ways = _usable_ways()
     with st.sidebar:
         _models()
         _devices()
-        implementation = state.text("implementation")
         if pictures:
-            implementation = _ways()
+            _ways(ways)
             _looks()
         with st.expander("Advanced"):
             _advanced(device)
             if pictures:
                 st.checkbox("Offer every way to run heads", key="offer_all_ways")
-    return Run(source, device.name, state.text("dtype"), implementation)
+    return Run(source, device.name, state.text("dtype"), state.text("implementation"))
 
 
 def look() -> Look:
@@ -136,33 +136,36 @@ def _devices() -> None:
     )
 
 
-def _ways() -> str:
+def _usable_ways() -> list[str]:
+    """The ways to run heads that are offered; the one asked for is among them."""
     from attention.implementations import IMPLEMENTATIONS
 
     others = [name for name in IMPLEMENTATIONS if name not in (*MAIN_WAYS, *TOO_SLOW)]
-    chosen = state.text("implementation")
-    if chosen not in (*MAIN_WAYS, *others):
+    asked = state.text("implementation")
+    if asked not in (*MAIN_WAYS, *others):
         messages.warn(
-            f"Heads can be run as {', '.join((*MAIN_WAYS, *others))} here; got {chosen[:60]!r}. "
+            f"Heads can be run as {', '.join((*MAIN_WAYS, *others))} here; got {asked[:60]!r}. "
             "batched is used."
         )
-        chosen = "batched"
-        state.put("implementation", chosen)
-    all_offered = st.session_state.get("offer_all_ways") or chosen in others
-    options = [*MAIN_WAYS, *(others if all_offered else ())]
+        state.put("implementation", "batched")
+    all_offered = st.session_state.get("offer_all_ways") or asked in others
+    return [*MAIN_WAYS, *(others if all_offered else ())]
+
+
+def _ways(offered: list[str]) -> None:
+    from attention.implementations import IMPLEMENTATIONS
+
+    entries = [IMPLEMENTATIONS[name] for name in offered]
     st.segmented_control(
         "Heads run as",
-        options,
+        offered,
         format_func=lambda name: IMPLEMENTATIONS[name].title,
         key=state.slot("implementation"),
         on_change=state.take,
         args=("implementation",),
         required=True,
-        help="  \n".join(
-            f"{IMPLEMENTATIONS[n].title}: {IMPLEMENTATIONS[n].summary}" for n in options
-        ),
+        help="  \n".join(f"{entry.title}: {entry.summary}" for entry in entries),
     )
-    return chosen
 
 
 def _looks() -> None:

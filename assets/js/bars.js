@@ -10,14 +10,12 @@ const BARS_CSS = `
   .spread { position: absolute; top: 50%; height: 2px; margin-top: -1px;
             background: var(--st-text-color); opacity: .6; }
   .name.chosen { font-weight: 600; }
-  .bars.old { opacity: .5; }
 `;
 
 export default function (component) {
-  const { rows, old } = component.data;
+  const { rows } = component.data;
   const root = rootOf(component, BARS_CSS, element => element.append(make('div', 'bars')));
   const bars = root.firstChild;
-  bars.classList.toggle('old', old);
   bars.setAttribute('role', 'img');
   bars.setAttribute('aria-label', rows.map(r => `${r.title} ${r.time}`).join(', '));
   const longest = Math.max(...rows.map(r => r.high));

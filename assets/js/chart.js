@@ -109,7 +109,7 @@ function grid(header, weights) {
   };
   const top = Math.floor(header.head / columns) * pitchY;
   const left = (header.head % columns) * pitchX;
-  const edge = Math.max(0.5, side * 0.02);
+  const edge = side * 0.02;
   return {
     event: 'head', words, key,
     chosen: point => place(point)?.head ?? null,

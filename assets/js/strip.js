@@ -1,7 +1,8 @@
 // The tokens as chips and the text itself, both shaded by what the chosen token looks at.
 
 const STRIP_CSS = `
-  .chips { display: flex; flex-wrap: wrap; gap: 3px; max-height: 5.1rem; overflow-y: auto;
+  .chips { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 3px; min-height: 3.1rem;
+           max-height: 4.8rem; overflow-y: auto;
            padding: 2px; }
   .chip { font: .8125rem/1.35 var(--st-code-font); padding: .05rem .3rem; border-radius: .25rem;
           border: 1px solid var(--st-border-color); background: none; color: var(--st-text-color);
@@ -12,7 +13,7 @@ const STRIP_CSS = `
   .chip.chosen { box-shadow: 0 0 0 2px var(--accent); border-color: transparent; }
   .chip.later { opacity: .5; border-style: dashed; }
   .source { margin: .3rem 2px 0; font: .9375rem/1.5 var(--st-font); color: var(--st-text-color);
-            white-space: pre-wrap; overflow-wrap: anywhere; max-height: 4.6rem; overflow-y: auto; }
+            white-space: pre-wrap; overflow-wrap: anywhere; min-height: 1.5em; max-height: 4.5em; overflow-y: auto; }
   .source .later { opacity: .45; }
   .source .chosen { box-shadow: inset 0 -2px 0 var(--accent); }
 `;

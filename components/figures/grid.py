@@ -102,6 +102,7 @@ def grid_figure(
             hoverinfo="none",  # no label of Plotly's own, but its events
         )
     )
+    edge = 0.5 + 0.04 * tiling.side  # room for the frame of a head at the edge
     axis = {"visible": False, "fixedrange": True}
     figure.update_layout(
         height=height,
@@ -111,9 +112,9 @@ def grid_figure(
         font={"family": TEXT_FONT},
         dragmode=False,
         hovermode="closest",
-        xaxis={"range": [-1, columns], "constrain": "domain", **axis},
+        xaxis={"range": [-edge, columns - 1 + edge], "constrain": "domain", **axis},
         yaxis={
-            "range": [rows - 0.5, -1],
+            "range": [rows - 0.5, -edge],
             "scaleanchor": "x",
             "constrain": "domain",
             "constraintoward": "top",

@@ -1,5 +1,6 @@
 """The strip at the bottom: what the loop over heads costs on this text, measured now."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ALWAYS = ("looped", "batched", "sdpa")
 ROUNDS = 4
+FEWEST_ROUNDS = 2
+LONGEST_S = 1.0  # no further round begins after that
 SECONDS = 0.03  # an implementation and round
 ALIKE = 1.05  # times that differ by less are the same to a reader
 KEPT = "timing_kept"
@@ -57,7 +60,7 @@ def draw(run: Run, tokens: "Tokens") -> None:
 def _draw(run: Run, tokens: "Tokens") -> None:
     model = resources.model(run.source, run.device, run.dtype)
     most = model.config.num_heads
-    left, middle, right = st.columns([2, 7, 6], gap="medium", vertical_alignment="center")
+    left, middle, right = st.columns([3, 8, 8], gap="medium", vertical_alignment="center")
     with left:
         heads = _heads(most)
         again = st.button("Measure again", key="measure_again")
@@ -119,7 +122,10 @@ def _measure(
     if kept is None or kept[0] != key or again:
         samples: Samples = {name: [] for name in names}
         with resources.timing_turn():
+            deadline = time.monotonic() + LONGEST_S
             for turn in range(ROUNDS):
+                if turn >= FEWEST_ROUNDS and time.monotonic() > deadline:
+                    break  # a busy machine: rather a few samples than a page that waits
                 progress.caption(f"Measuring, round {turn + 1} of {ROUNDS} …")
                 found = time_forward(
                     model, tokens, names, num_heads=heads, min_run_time=SECONDS, rounds=1
@@ -149,12 +155,17 @@ def bar_rows(timing: Timing) -> list[dict[str, Any]]:
                 "low": low,
                 "median": median,
                 "high": high,
-                "time": f"{median:.3g} ms",
-                "detail": f"{title}: median {median:.3g} ms, p10 {low:.3g}, p90 {high:.3g}, "
-                f"{len(samples)} samples",
+                "time": milliseconds(median),
+                "detail": f"{title}: median {milliseconds(median)}, p10 {milliseconds(low)}, "
+                f"p90 {milliseconds(high)}, {len(samples)} samples",
             }
         )
     return rows
+
+
+def milliseconds(value: float) -> str:
+    """A time with three significant figures: 0.0213 ms, 2.31 ms, 1,230 ms."""
+    return f"{float(f'{value:.3g}'):,.10g} ms"
 
 
 def verdict(timing: Timing) -> str:
@@ -177,13 +188,17 @@ def equality(timing: Timing) -> str:
     chosen, other = (IMPLEMENTATIONS[name].title for name in (timing.chosen, timing.other))
     difference = timing.difference
     words = (
-        f"{chosen} against {other}: max |Δ| of outputs {difference.output:.1e}, "
-        f"of patterns {difference.pattern:.1e}"
+        f"{chosen} against {other}: max |Δ| of outputs {_delta(difference.output)}, "
+        f"of patterns {_delta(difference.pattern)}"
     )
     if difference.recomputed:
         titles = _listed([IMPLEMENTATIONS[name].title for name in difference.recomputed])
         words += f" ({titles} keeps none: recomputed from its q and k)"
     return f"{words}."
+
+
+def _delta(value: float) -> str:
+    return "0 (equal to the last bit)" if value == 0 else f"{value:.1e}"
 
 
 def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timing) -> str:

@@ -60,10 +60,15 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
     if len(tokens) > most:
         messages.note(
             f"The text has {len(tokens):,} tokens and the model reads {most:,}: the pictures show "
-            f"the first {most:,}. Your text is kept."
+            f"the first {most:,}. Your text is kept{_in_the_address(text)}."
         )
     elif not text.strip():
         messages.note(
             "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
         )
     return resources.record(run.source, run.device, run.dtype, text, run.implementation)
+
+
+def _in_the_address(text: str) -> str:
+    longest = state.LONGEST_ADDRESS_TEXT
+    return "" if len(text) <= longest else f"; the address holds its first {longest:,} characters"
