@@ -205,6 +205,8 @@ def _log(log: list[LogEntry]) -> str:
     lines = [
         "## Log",
         "",
+        "Minutes count while the training ran, whatever else used the machine at the same time.",
+        "",
         "| stage | step | tokens | minutes | train | held out | copies "
         "| previous | induction | first |",
         "|---|---|---|---|---|---|---|---|---|---|",

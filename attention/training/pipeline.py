@@ -143,7 +143,7 @@ def gather_facts(
         samples=write_samples(model),
         finished=trainer.done,
         environment=(
-            f"torch {torch.__version__}, {job.threads} CPU threads, "
+            f"Last run with torch {torch.__version__}, {job.threads} CPU thread(s), "
             f"{platform.machine()}, Python {platform.python_version()}."
         ),
     )
