@@ -15,7 +15,7 @@ from attention.scores.entropy import normalised_entropy
 from attention.scores.first_token import first_token
 from attention.scores.induction import induction
 from attention.scores.labels import HeadLabel, best_label
-from attention.scores.metric import Metric, mean_over
+from attention.scores.metric import Metric, share_on
 from attention.scores.previous_token import previous_token
 from attention.scores.probe import PROBE_LENGTH, repeated_tokens
 from attention.scores.share import template_share
@@ -31,7 +31,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Mean weight on the token just before.",
             "previous token",
             0.5,
-            mean_over(previous_token),
+            share_on(previous_token),
         ),
         Metric(
             "current_token",
@@ -39,7 +39,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Mean weight on the token itself.",
             "current token",
             0.5,
-            mean_over(current_token),
+            share_on(current_token),
         ),
         Metric(
             "first_token",
@@ -47,23 +47,23 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Mean weight on the first token, where many heads rest.",
             "first token",
             0.5,
-            mean_over(first_token),
+            share_on(first_token),
         ),
         Metric(
             "duplicate_token",
             "Duplicate token",
-            "Mean weight on earlier copies of the same token.",
+            "Share of the weight on earlier copies of the same token, if there are any.",
             "duplicate token",
             0.4,
-            mean_over(duplicate_token),
+            share_on(duplicate_token),
         ),
         Metric(
             "induction",
             "Induction",
-            "Mean weight on the tokens that came after earlier copies of the same token.",
+            "Share of the weight on what came after earlier copies of the token, if there are any.",
             "induction",
             0.4,
-            mean_over(induction),
+            share_on(induction),
         ),
         Metric(
             "entropy",

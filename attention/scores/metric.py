@@ -46,8 +46,10 @@ class Metric:
     measure: Callable[[RowBlock], Tally]
 
 
-def mean_over(cells: Cells) -> Callable[[RowBlock], Tally]:
-    """The measure of a template: the mean weight on its cells.
+def share_on(cells: Cells) -> Callable[[RowBlock], Tally]:
+    """The measure of a template: the share of a row's weight on its cells, averaged over rows.
+
+    Rows without a cell of the template are left out.
 
     Args:
         cells: given the queries and all token ids, which cells belong to the template.
@@ -56,16 +58,23 @@ def mean_over(cells: Cells) -> Callable[[RowBlock], Tally]:
     def measure(block: RowBlock) -> Tally:
         chosen = cells(block.queries, block.ids)
         total = block.pattern.masked_fill(chosen.logical_not(), 0.0).sum(dim=(1, 2))
-        return Tally(total, int(chosen.sum()))
+        return Tally(total, int(chosen.any(dim=1).sum()))
 
     return measure
 
 
-def far_keys(queries: Int[Tensor, " query"], ids: Int[Tensor, " key"]) -> Bool[Tensor, "query key"]:
-    """Cells that no simpler template claims: not the first, the previous or the current token.
+def telling(
+    cells: Bool[Tensor, "query key"], queries: Int[Tensor, " query"], ids: Int[Tensor, " key"]
+) -> Bool[Tensor, "query key"]:
+    """The cells of a repeat that tell one kind of head from another.
 
-    In `a b a b` the token after the earlier copy is also the previous token: without this, a
-    head that always looks one token back would pass for one that looks for repeats.
+    Left out are cells that a simpler template claims (the first, the previous and the current
+    token): in `a b a b` the token after the earlier copy is also the previous token, and a head
+    that always looks one token back would pass for one that looks for repeats. So are whole rows
+    where the cells are more than half of what can be attended to, as in `la la la la`: any head
+    would score there.
     """
     keys = positions(ids)
-    return (keys > 0) & (keys < queries[:, None] - 1)
+    far = cells & (keys > 0) & (keys < queries[:, None] - 1)
+    few = 2 * far.sum(dim=1, keepdim=True) <= queries[:, None] + 1
+    return far & few

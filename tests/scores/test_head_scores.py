@@ -161,3 +161,22 @@ def test_probe_of_a_small_vocabulary_is_shorter():
 def test_probe_without_room_is_refused():
     with pytest.raises(ConfigError, match="at least 2; got 1 for a context of 4"):
         repeated_tokens(model_config(context_length=4))
+
+
+# ------------------------------------------------------------------ repeats
+
+
+def test_weight_divided_among_several_earlier_copies_is_added_up():
+    # A word that stands three times has two such keys in its last row: the mean over cells
+    # gave a head that puts everything there half the score of one that has a single key.
+    ids = [0, 5, 1, 2, 3, 5, 7, 8, 9, 5]
+    pattern = np.eye(10)
+    pattern[5] = np.eye(10)[2]
+    pattern[9] = (np.eye(10)[2] + np.eye(10)[6]) / 2
+    close(head_scores(record_of(pattern.tolist(), ids=ids))["induction"], [[1.0]])
+
+
+def test_one_word_over_and_over_tells_no_induction_head():
+    # Nearly every key follows an earlier copy there: any head would score.
+    scores = head_scores(record_of(uniform_pattern(7), ids=[0, 4, 4, 4, 4, 4, 4]))
+    assert np.isnan(scores["induction"]).all() or (scores["induction"] < 0.4).all()
