@@ -48,6 +48,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "first token",
             0.5,
             share_on(first_token),
+            is_rest=True,
         ),
         Metric(
             "duplicate_token",
@@ -112,7 +113,8 @@ def label_heads(scores: Mapping[str, HeadTable]) -> list[list[HeadLabel | None]]
     """What each head mostly does: the metric with the highest score that earns its label.
 
     A nearly uniform head is only ever "broad": on a short text its weight on any one token is
-    large without meaning anything. On a single token no head has a label. Of equal scores the
+    large without meaning anything. A head that rests on the first token and does something else
+    where it can is called by that. On a single token no head has a label. Of equal scores the
     simpler metric's label wins.
 
     Args:

@@ -36,4 +36,5 @@ def best_label(
         if name in scores and scores[name][layer, head] >= metric.threshold  # False for NaN
     ]
     broad = [label for label in found if label.metric == "entropy"]
-    return max(broad or found, key=lambda label: label.value, default=None)
+    active = [label for label in found if not metrics[label.metric].is_rest]
+    return max(broad or active or found, key=lambda label: label.value, default=None)

@@ -36,6 +36,8 @@ class Metric:
         label: the short tag of a head that scores high.
         threshold: the least score that earns the label.
         measure: what it finds in a block of rows.
+        is_rest: whether this is where a head rests while it has nothing to do, so that any
+            other label that it earns says more.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Metric:
     label: str
     threshold: float
     measure: Callable[[RowBlock], Tally]
+    is_rest: bool = False
 
 
 def share_on(cells: Cells) -> Callable[[RowBlock], Tally]:

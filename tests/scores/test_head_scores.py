@@ -180,3 +180,14 @@ def test_one_word_over_and_over_tells_no_induction_head():
     # Nearly every key follows an earlier copy there: any head would score.
     scores = head_scores(record_of(uniform_pattern(7), ids=[0, 4, 4, 4, 4, 4, 4]))
     assert np.isnan(scores["induction"]).all() or (scores["induction"] < 0.4).all()
+
+
+def test_induction_head_that_rests_on_the_first_token_is_called_by_what_it_does():
+    # Rows without an earlier copy rest on the first token: their mean hid the induction head.
+    ids = [0, 5, 1, 2, 3, 5, 7, 8, 9]
+    pattern = np.zeros((9, 9))
+    pattern[:, 0] = 1.0
+    pattern[5] = np.eye(9)[2]
+    [[label]] = label_heads(head_scores(record_of(pattern.tolist(), ids=ids)))
+    assert label is not None
+    assert label.label == "induction"
