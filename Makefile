@@ -16,7 +16,7 @@ BROWSER ?= yes
 COV    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench clean
+.PHONY: help run test check format bench images clean
 
 help:
 	@echo 'make run      start Headscope and open it in the browser  (PORT=8600: on another port)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make check    lint, formatting, types; changes nothing'
 	@echo 'make format   format the code and put right what the linter can'
 	@echo 'make bench    time the attention implementations here     (ARGS="--heads 1,4,16")'
+	@echo 'make images   take the pictures that README shows, of the page as it is now'
 	@echo 'make clean    remove .venv and everything built'
 	@echo
 	@echo 'Each sets up what it needs in .venv.  PYTHON=/path/to/python3.12 chooses the Python.'
@@ -50,6 +51,10 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.runtime
 	$(PY) -m attention bench $(ARGS)
+
+images: $(VENV)/.dev
+	@$(PY) -m tests.browser.chromium
+	$(PY) -m tests.browser.readme_images
 
 clean:
 	rm -rf $(VENV) build htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -77,6 +77,25 @@ def test_transformers_is_for_the_tests_only():
     assert "transformers" not in packages_after_import("attention", "components")
 
 
+def imported_packages():
+    """The third-party packages that the sources import anywhere, functions included."""
+    found = set()
+    for path in [ROOT / "app.py", *(p for package in PACKAGES for p in package.rglob("*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found.update(alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.split(".")[0])
+    return found - sys.stdlib_module_names - {package.name for package in PACKAGES}
+
+
+def test_every_package_that_is_imported_is_in_the_requirements():
+    # `regex` once came only through a test dependency: a plain install could not start.
+    written = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    listed = {line.partition("==")[0] for line in written.splitlines() if "==" in line}
+    assert imported_packages() <= listed
+
+
 def test_app_is_short():
     assert len((ROOT / "app.py").read_text(encoding="utf-8").splitlines()) <= APP_LINES
 
