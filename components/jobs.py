@@ -139,7 +139,7 @@ class BenchmarkJob:
                 waiting=work.waiting,
                 done=done,
                 of=len(work.all),
-                seconds_left=work.seconds_left(self._clock()),
+                seconds_left=work.seconds_left(),
             )
 
     def _measured(self, settings: "BenchmarkSettings", num_heads: int) -> bool:
@@ -152,7 +152,7 @@ class BenchmarkJob:
         self._points.setdefault(settings, self._points.pop(settings, {}))  # now the newest
         while len(self._points) > KEPT:
             self._points.pop(next(iter(self._points)))
-        work = self._work = _Work(settings, heads, self._clock())
+        work = self._work = _Work(settings, heads)
         for target in (self._measure, self._watch):
             threading.Thread(target=target, args=(work,), daemon=True).start()
 
@@ -208,6 +208,9 @@ class BenchmarkJob:
                 if worker is not None:
                     worker.stop()
                 worker = self._worker = self._make_worker(allocator)
+                begun = None  # it takes seconds to start, which says nothing of the rest
+            else:
+                begun = self._clock()
             work.measuring = True
         found = list(worker.measure(work.settings, num_heads))
         with self._lock:
@@ -217,6 +220,8 @@ class BenchmarkJob:
             points = self._points.setdefault(work.settings, {})
             points.update({(m.num_heads, m.implementation): m for m in found})
             work.left.remove(num_heads)
+            if begun is not None:
+                work.last = self._clock() - begun
 
     def _fail(self, work: "_Work", sentence: str) -> None:
         with self._lock:
@@ -240,11 +245,11 @@ class BenchmarkJob:
 class _Work:
     """Head counts of one benchmark that wait for their turn."""
 
-    def __init__(self, settings: "BenchmarkSettings", heads: list[int], now: float) -> None:
+    def __init__(self, settings: "BenchmarkSettings", heads: list[int]) -> None:
         self.settings = settings
         self.all = list(heads)
         self.left = list(heads)
-        self.started = now
+        self.last: float | None = None  # seconds that the last head count took
         self.cancelled = threading.Event()
         self.waiting = False
         self.measuring = False
@@ -255,10 +260,9 @@ class _Work:
         self.all += new
         self.left += new
 
-    def seconds_left(self, now: float) -> float | None:
-        """As long as what is done took, for what is left; more heads take longer."""
-        done = sum(n for n in self.all if n not in self.left)
-        return (now - self.started) / done * sum(self.left) if done else None
+    def seconds_left(self) -> float | None:
+        """As long as the last one took, for each that is left; None before there is a last."""
+        return None if self.last is None else self.last * len(self.left)
 
 
 def _start_worker(allocator: str) -> "Worker":

@@ -16,10 +16,14 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Underneath:
-    """The figure that Streamlit holds while another grows over it."""
+    """The figure that Streamlit holds while another grows over it, with its words.
+
+    A change of either would mount the chart anew.
+    """
 
     name: str
     figure: go.Figure
+    alt: str
 
 
 def live_chart(key: str, figure: go.Figure, *, name: str, growing: bool, alt: str) -> None:
@@ -40,8 +44,8 @@ def live_chart(key: str, figure: go.Figure, *, name: str, growing: bool, alt: st
     kept: Underneath | None = st.session_state.get(slot)
     stays = growing and not st.session_state.get(missing)
     if kept is None or kept.name != name or not stays:
-        kept = st.session_state[slot] = Underneath(name, figure)
-    st.plotly_chart(kept.figure, key=key, config=OPTIONS, theme=None, alt=alt)
+        kept = st.session_state[slot] = Underneath(name, figure, alt)
+    st.plotly_chart(kept.figure, key=key, config=OPTIONS, theme=None, alt=kept.alt)
     if stays:
 
         def fall_back() -> None:

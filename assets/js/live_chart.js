@@ -3,38 +3,50 @@
 // gives this component the figures to put over it.
 
 const PATIENCE_MS = 8000;
+// One a place, kept from call to call: an older call must not put its older figure back.
+const places = new WeakMap();
 
 export default function (component) {
+  const root = component.parentElement;
+  if (!places.has(root)) places.set(root, { shown: null, chart: null, timer: null });
+  const place = places.get(root);
   const { chart, figure } = component.data;
-  const { data, layout } = JSON.parse(figure);
-  const started = performance.now();
-  let drawn = null;
-  let timer = null;
+  if (figure === place.shown) return () => leave(place);
+  place.shown = figure;
+  place.figure = JSON.parse(figure);
+  place.selector = `.st-key-${chart} .js-plotly-plot`;
+  place.until = performance.now() + PATIENCE_MS;
+  place.give_up = () => component.setTriggerValue('missing', true);
+  put(place);
+  return () => leave(place);
+}
 
-  const put = () => {
-    clearTimeout(timer);
-    const found = document.querySelector(`.st-key-${chart} .js-plotly-plot`);
-    if (!found || !found.data || !found.on || !window.Plotly) {
-      if (performance.now() - started < PATIENCE_MS) timer = setTimeout(put, 60);
-      else component.setTriggerValue('missing', true);
-      return;
-    }
-    if (found !== drawn) {
-      leave();
-      drawn = found;
-      drawn.on('plotly_afterplot', again);
-    }
-    // The chart has its own idea of its size.
-    const { width, height, autosize } = found.layout;
-    window.Plotly.react(found, data, { ...layout, width, height, autosize }, found._context);
-  };
-  // A resize, or a mount, has drawn the figure underneath.
-  const again = () => { if (drawn && drawn.data !== data) timer = setTimeout(put, 0); };
-  const leave = () => {
-    clearTimeout(timer);
-    drawn?.removeListener?.('plotly_afterplot', again);
-    drawn = null;
-  };
-  put();
-  return leave;
+function put(place) {
+  clearTimeout(place.timer);
+  const found = document.querySelector(place.selector);
+  if (!found || !found.data || !found.on || !window.Plotly) {
+    if (performance.now() < place.until) place.timer = setTimeout(put, 60, place);
+    else place.give_up();
+    return;
+  }
+  if (found !== place.chart) {
+    leave(place);
+    place.chart = found;
+    place.again = () => {
+      // A resize, or a mount, has drawn the figure underneath.
+      if (found.data !== place.figure.data) place.timer = setTimeout(put, 0, place);
+    };
+    found.on('plotly_afterplot', place.again);
+  }
+  // The chart has its own idea of its size.
+  const { width, height, autosize } = found.layout;
+  const { data, layout } = place.figure;
+  window.Plotly.react(found, data, { ...layout, width, height, autosize }, found._context);
+}
+
+function leave(place) {
+  clearTimeout(place.timer);
+  place.chart?.removeListener?.('plotly_afterplot', place.again);
+  place.chart = null;
+  place.shown = null;
 }

@@ -6,7 +6,7 @@ import pytest
 from attention.errors import DeviceError
 from components import jobs
 from components.jobs import PATIENCE_S, TURN, BenchmarkJob
-from tests.components.bench_builders import FakeWorker, settings
+from tests.components.bench_builders import FakeWorker, point, settings
 
 LIMIT_S = 30
 
@@ -249,16 +249,24 @@ def test_two_sessions_measure_in_turns(bench):
     assert bench.heads() == [1]
 
 
-def test_time_left_grows_with_the_heads_to_come(slow):
-    slow.job.want(slow.asked, [2, 4, 6])
-    slow.began()
-    assert slow.poll().seconds_left is None
-    slow.now = 10.0
-    slow.workers[0].gate.set()
-    slow.finish()
+def test_time_left_is_that_of_the_last_for_each_to_come(bench):
+    """The first includes the start of the process, so it says nothing."""
+    bench.job.want(bench.asked, [1])
+    bench.finish()
+    (worker,) = bench.workers
+    worker.make = lambda *given: setattr(bench, "now", bench.now + 1.0) or point(*given)
+    gates = {3: threading.Event(), 4: threading.Event()}
+    measure = worker.measure
 
+    def gated(asked, num_heads):
+        if num_heads in gates:
+            gates[num_heads].wait(LIMIT_S)
+        return measure(asked, num_heads)
 
-def test_estimate_counts_heads_not_head_counts():
-    work = jobs._Work(settings(), [2, 4, 6], 0.0)
-    work.left = [4, 6]
-    assert work.seconds_left(now=3.0) == pytest.approx(3.0 / 2 * 10)
+    worker.measure = gated
+    bench.job.want(bench.asked, [1, 2, 3, 4])
+    until(lambda: bench.poll().now == 3)
+    assert bench.poll().seconds_left == pytest.approx(3.0 * 2)  # three implementations, 1 s each
+    for gate in gates.values():
+        gate.set()
+    bench.finish()
