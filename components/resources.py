@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention.errors import TextError
+
 if TYPE_CHECKING:
     from attention.devices import Device
     from attention.loading import KnownModel
@@ -61,16 +63,20 @@ def tokens(source: str, device: str, dtype: str, text: str) -> "Tokens":
     Raises:
         TextError: when it holds what is no character, or the model has no tokenizer.
     """
-    return _tokens(source, device, dtype, _stamp(source), text)
+    stamp = _stamp(source)
+    if any("\ud800" <= char <= "\udfff" for char in text):  # no character: no key of a cache
+        return _read(_model(source, device, dtype, stamp), text)
+    return _tokens(source, device, dtype, stamp, text)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _tokens(source: str, device: str, dtype: str, stamp: int, text: str) -> "Tokens":
-    from attention.errors import TextError
+    return _read(_model(source, device, dtype, stamp), text)
 
-    opened = _model(source, device, dtype, stamp)
+
+def _read(opened: "LanguageModel", text: str) -> "Tokens":
     if opened.tokenizer is None:
-        raise TextError(f"{source} has no tokenizer, so it cannot read a text.")
+        raise TextError(f"{opened.name} has no tokenizer, so it cannot read a text.")
     return opened.tokenizer.encode(text)
 
 
@@ -114,7 +120,7 @@ def models() -> "list[KnownModel]":
     return known_models()
 
 
-def devices() -> "tuple[Device, ...]":
+def devices() -> "list[Device]":
     """CPU, CUDA, MPS; those that cannot be used here carry the reason."""
     from attention.devices import available_devices
 

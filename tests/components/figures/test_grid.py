@@ -67,7 +67,7 @@ def test_heads_share_one_range():
 @pytest.mark.parametrize("scale", list(SCALES))
 def test_masked_cells_are_drawn_unlike_zero(scale, ink):
     colours = figure(thumbnails(3, 5), look=Look(scale=scale), ink=ink).data[0].colorscale
-    at = {position: colour for position, colour in colours}
+    at = dict(colours)
     assert at[LOWEST / HIGHEST] == SCALES[scale][0]
     assert ink.masked in at.values()
     assert ink.masked not in SCALES[scale]

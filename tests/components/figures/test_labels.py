@@ -1,5 +1,7 @@
 """Token labels on axes."""
 
+import itertools
+
 import pytest
 
 from components.figures.labels import escaped, shortened, thinned
@@ -10,7 +12,7 @@ def test_thinning_starts_at_the_first_and_stays_within_the_limit(count, most):
     at = thinned(count, most)
     assert at[0] == 0
     assert len(at) <= most
-    assert len({b - a for a, b in zip(at, at[1:], strict=False)}) <= 1
+    assert len({b - a for a, b in itertools.pairwise(at)}) <= 1
 
 
 def test_long_labels_are_cut_with_a_sign():

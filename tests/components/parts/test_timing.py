@@ -1,0 +1,50 @@
+"""The strip that tells what the loop costs."""
+
+import pytest
+
+from attention.timing import Difference
+from components.parts.timing import Timing, bar_rows, equality, milliseconds, verdict
+
+
+def timing(looped=2.0, batched=1.0, chosen="batched", difference=None):
+    samples = {"looped": [looped] * 3, "batched": [batched] * 3, "sdpa": [0.5] * 3}
+    other = "batched" if chosen == "looped" else "looped"
+    return Timing(samples, difference or Difference(2e-7, 1e-7), chosen, other, 8)
+
+
+def test_loop_that_takes_longer_is_said_with_the_ratio():
+    assert verdict(timing(2.31, 0.98)) == (
+        "With 8 heads a layer the loop takes 2.4× as long as the batch on this text."
+    )
+
+
+def test_loop_that_wins_is_said_too():
+    assert "the loop wins here: the batch takes 1.5× as long" in verdict(timing(2.0, 3.0))
+
+
+def test_times_within_five_percent_are_the_same():
+    assert "same time" in verdict(timing(1.0, 1.04))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.02134, "0.0213 ms"), (2.306, "2.31 ms"), (1234.5, "1,230 ms")]
+)
+def test_times_have_three_significant_figures(value, said):
+    assert milliseconds(value) == said
+
+
+def test_bars_have_an_implementation_s_own_colour_and_mark_the_chosen_one():
+    rows = bar_rows(timing(chosen="looped"))
+    assert [row["title"] for row in rows] == ["Loop", "Batch", "SDPA"]
+    assert [row["colour"] for row in rows] == ["#D55E00", "#0072B2", "#009E73"]
+    assert [row["chosen"] for row in rows] == [True, False, False]
+
+
+def test_equality_names_both_and_what_was_recomputed():
+    said = equality(timing(chosen="sdpa", difference=Difference(2e-7, 1e-7, ("sdpa",))))
+    assert said.startswith("SDPA against Loop: max |Δ| of outputs 2.0e-07, of patterns 1.0e-07")
+    assert "SDPA keeps none" in said
+
+
+def test_no_difference_at_all_is_said_in_words():
+    assert "0 (equal to the last bit)" in equality(timing(difference=Difference(0.0, 0.0)))
