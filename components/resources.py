@@ -120,7 +120,7 @@ def models() -> "list[KnownModel]":
     return known_models()
 
 
-def devices() -> "list[Device]":
+def devices() -> "tuple[Device, ...]":
     """CPU, CUDA, MPS; those that cannot be used here carry the reason."""
     from attention.devices import available_devices
 

@@ -1,0 +1,196 @@
+"""The main journey in a real browser: type a text, pick heads, toggle, reload."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+TEXT = "the cat sat on the mat and the cat sat on the rug"
+GRID = ".st-key-grid .js-plotly-plot"
+DETAIL = ".st-key-detail .js-plotly-plot"
+# The words of the hover's box that is shown; components live in shadow roots.
+TIP = """
+() => {
+  const found = [];
+  const walk = root => root.querySelectorAll('*').forEach(element => {
+    if (element.classList.contains('tip') && element.style.display === 'block') {
+      found.push(element.textContent);
+    }
+    if (element.shadowRoot) walk(element.shadowRoot);
+  });
+  walk(document);
+  return found.join('|');
+}
+"""
+HOSTILE = [
+    "</script><img src=x onerror=alert(1)>",
+    "<style>*{display:none}</style>",
+    "![x](http://elsewhere.example/a.png) :red[x] $x$ `a`",
+]
+
+
+def text_box(page):
+    return page.locator(".st-key-text_widget textarea")
+
+
+def chips(page):
+    return page.locator(".st-key-strip .chip")
+
+
+def type_text(page, text):
+    """Type as a person does, and press Enter."""
+    text_box(page).fill(text)
+    text_box(page).press("Enter")
+    expect(page.locator(".st-key-samples")).to_contain_text("token", timeout=60_000)
+
+
+def tile(page, head):
+    """The middle of a head's lower left half in the grid, in the page's px."""
+    return page.evaluate(
+        """([selector, head]) => {
+          const chart = document.querySelector(selector);
+          const [x, y] = [chart._fullLayout.xaxis, chart._fullLayout.yaxis];
+          const frame = chart.getBoundingClientRect();
+          const notes = chart.layout.annotations.find(n => n.text === `<b>${head}</b>`);
+          const width = chart._fullLayout.xaxis.range[1];
+          return { x: frame.x + x._offset + x.d2p(notes.x) - 60,
+                   y: frame.y + y._offset + y.d2p(notes.y) + 75 };
+        }""",
+        [GRID, head],
+    )
+
+
+def heading(page):
+    return page.locator(".st-key-one_head").get_by_text(re.compile(r"^Layer \d+ · head \d+"))
+
+
+def test_text_to_heads_and_back(open_app, settle, screenshot):
+    page = open_app("?layer=1")
+    expect(page.locator(GRID)).to_be_visible()
+    screenshot(page, "explore")
+
+    type_text(page, TEXT)
+    settle(page)
+    labels = page.locator(DETAIL).evaluate("chart => chart.layout.xaxis.ticktext")
+    assert len(labels) == chips(page).count() > len(set(labels))
+    z = page.locator(DETAIL).evaluate(
+        "chart => { const z = chart._fullData.find(t => t.type === 'heatmap').z;"
+        " return [z.length, z[0].length]; }"
+    )
+    assert z == [len(labels)] * 2
+
+    at = tile(page, 6)
+    page.mouse.move(at["x"], at["y"])
+    page.wait_for_function(f"({TIP})().includes('weight')")
+    words = page.evaluate(TIP)
+    assert words.startswith("head 1.6\n")
+    page.mouse.click(at["x"], at["y"])
+    expect(heading(page)).to_contain_text("Layer 1 · head 6")
+    settle(page)
+
+    overview = page.locator(".st-key-overview .map")
+    overview.press("ArrowDown")
+    overview.press("ArrowRight")
+    expect(heading(page)).to_contain_text("Layer 2 · head 7")
+    expect(page.locator(".st-key-layer_widget input")).to_have_value("2")
+    settle(page)
+
+    chips(page).nth(4).click()
+    expect(chips(page).nth(4)).to_have_attribute("aria-selected", "true")
+    settle(page)
+    chips(page).nth(4).press("ArrowRight")
+    expect(chips(page).nth(5)).to_have_attribute("aria-selected", "true")
+    settle(page)
+
+    page.locator(".st-key-implementation_widget button", has_text="Loop").click()
+    expect(page.locator(".st-key-timing")).to_contain_text("Loop against Batch")
+    settle(page)
+    expect(page.locator(".st-key-timing")).to_contain_text("max |Δ|")
+
+    address = page.url
+    page.reload()
+    settle(page)
+    assert page.url == address
+    expect(text_box(page)).to_have_value(TEXT)
+    expect(heading(page)).to_contain_text("Layer 2 · head 7")
+    expect(chips(page).nth(5)).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".st-key-timing")).to_contain_text("Loop against Batch")
+
+
+def test_typing_runs_after_a_pause_and_back_undoes(open_app, settle):
+    page = open_app("?text=one")
+    text_box(page).press("End")
+    text_box(page).press_sequentially(" two three", delay=20)
+    expect(page.locator(".st-key-strip")).to_contain_text("␣three")
+    settle(page)
+    expect(text_box(page)).to_have_value("one two three")
+    page.go_back()
+    expect(text_box(page)).to_have_value("one")
+
+
+def test_shift_enter_is_a_new_line(open_app, settle):
+    page = open_app("?text=one")
+    text_box(page).press("End")
+    text_box(page).press("Shift+Enter")
+    text_box(page).press_sequentially("two")
+    text_box(page).press("Enter")
+    settle(page)
+    expect(text_box(page)).to_have_value("one\ntwo")
+    expect(page.locator(".st-key-strip")).to_contain_text("\\n")
+
+
+def test_click_on_a_row_of_the_head_makes_it_the_query(open_app, settle):
+    page = open_app("?text=a+b+c+d+e")
+    plot = page.locator(f"{DETAIL} .nsewdrag").first
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.4)
+    page.wait_for_function(f"({TIP})().includes('cannot attend: later token')")
+    page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.4)
+    page.wait_for_function(f"({TIP})().includes('weight')")
+    page.mouse.click(box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.4)
+    expect(chips(page).nth(2)).to_have_attribute("aria-selected", "true")
+    settle(page)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_as_text(open_app, settle, text):
+    page = open_app("?text=a")
+    page.on("dialog", lambda dialog: pytest.fail("the text ran as a script"))
+    type_text(page, text)
+    settle(page)
+    expect(text_box(page)).to_have_value(text)
+    expect(page.locator(GRID)).to_be_visible()
+    assert page.locator(".st-key-strip .source").inner_text() == text
+
+
+def test_long_paste_is_kept_and_cut_for_the_model(open_app, settle):
+    page = open_app("?text=a")
+    text = "x" * 100_000
+    type_text(page, text)
+    settle(page)
+    expect(page.get_by_test_id("stAlert")).to_contain_text("the first 256")
+    assert text_box(page).input_value() == text
+    assert chips(page).count() == 256
+
+
+def test_address_with_a_device_that_is_not_here_says_so(open_app):
+    page = open_app("?device=cuda:7&text=kept")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("cuda:7")
+    expect(text_box(page)).to_have_value("kept")
+    expect(page.locator(GRID)).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [480, 880, 1280, 1920])
+def test_every_width_shows_the_heads_without_sideways_scroll(open_app, screenshot, width, dark):
+    page = open_app("?layer=1&head=3", width=width, dark=dark)
+    expect(page.locator(DETAIL)).to_be_visible()
+    name = f"explore-{width}-{'dark' if dark else 'light'}"
+    screenshot(page, name)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    grid, detail = (page.locator(chart).bounding_box() for chart in (GRID, DETAIL))
+    side_by_side = abs(grid["y"] - detail["y"]) < grid["height"]
+    assert side_by_side == (width >= 900)
+    if width == 1280:
+        assert grid["y"] + grid["height"] <= 800  # the heads are above the fold
