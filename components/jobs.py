@@ -79,7 +79,7 @@ class BenchmarkJob:
 
         What the reader stopped stays stopped until something else is wanted, or `resume`.
         """
-        asked = settings.with_heads()
+        asked = settings.family
         counts = tuple(heads)
         with self._lock:
             self._polled = self._clock()
@@ -100,12 +100,12 @@ class BenchmarkJob:
         with self._lock:
             self._polled = self._clock()
             self._held = None
-            self._begin(settings.with_heads(), list(heads))
+            self._begin(settings.family, list(heads))
 
     def stop(self, settings: "BenchmarkSettings", heads: Iterable[int]) -> None:
         """End the work now and keep the points; `heads` is what shall not begin again by itself."""
         with self._lock:
-            self._held = (settings.with_heads(), tuple(heads))
+            self._held = (settings.family, tuple(heads))
             self._end()
 
     def resume(self) -> None:
@@ -123,7 +123,7 @@ class BenchmarkJob:
 
     def poll(self, settings: "BenchmarkSettings") -> Progress:
         """How far a benchmark is; also tells the job that somebody is still there."""
-        asked = settings.with_heads()
+        asked = settings.family
         with self._lock:
             self._polled = self._clock()
             points = tuple(self._points.get(asked, {}).values())

@@ -26,30 +26,29 @@ class Underneath:
     alt: str
 
 
-def live_chart(key: str, figure: go.Figure, *, name: str, growing: bool, alt: str) -> None:
-    """Draw a chart; while it is growing, call this again from a fragment with each new figure.
+def live_chart(key: str, figure: go.Figure, *, name: str, alt: str) -> None:
+    """Draw a chart; call this again, from a fragment too, with each new figure.
 
-    Streamlit mounts a chart anew whenever its data change. So while it is growing the chart
-    keeps the figure that it began with, and a component draws the others over it in the
+    Streamlit mounts a chart anew whenever its data change, which shows as a blank. So the chart
+    keeps the figure that it was mounted with, and a component draws the others over it in the
     browser. Every figure of one name must have the same traces.
 
     Args:
         key: of the chart in the session.
         figure: what to show now.
         name: changes when it is another chart, not another state of the same.
-        growing: whether more is to come; when not, the chart gets the figure itself.
         alt: what the picture shows, in words.
     """
-    slot, missing = f"{key}_underneath", f"{key}_missing"
+    slot, live, missing = f"{key}_underneath", f"{key}_live", f"{key}_missing"
     kept: Underneath | None = st.session_state.get(slot)
-    stays = growing and not st.session_state.get(missing)
-    if kept is None or kept.name != name or not stays:
+    there = live in st.session_state and not st.session_state.get(missing)
+    if kept is None or kept.name != name or not there:
         kept = st.session_state[slot] = Underneath(name, figure, alt)
     st.plotly_chart(kept.figure, key=key, config=OPTIONS, theme=None, alt=kept.alt)
-    if stays:
+    if not st.session_state.get(missing):
 
         def fall_back() -> None:
             st.session_state[missing] = True
 
         shown = {"chart": key, "figure": figure.to_json()}
-        mount("live_chart", f"{key}_live", shown, {"missing": fall_back})
+        mount("live_chart", live, shown, {"missing": fall_back})

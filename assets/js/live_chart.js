@@ -3,6 +3,7 @@
 // gives this component the figures to put over it.
 
 const PATIENCE_MS = 8000;
+const WATCH_MS = 500;
 // One a place, kept from call to call: an older call must not put its older figure back.
 const places = new WeakMap();
 
@@ -37,6 +38,7 @@ function put(place) {
       if (found.data !== place.figure.data) place.timer = setTimeout(put, 0, place);
     };
     found.on('plotly_afterplot', place.again);
+    place.watch = setInterval(look, WATCH_MS, place);
   }
   // The chart has its own idea of its size.
   const { width, height, autosize } = found.layout;
@@ -44,8 +46,15 @@ function put(place) {
   window.Plotly.react(found, data, { ...layout, width, height, autosize }, found._context);
 }
 
+// Full screen, and who knows what else, mounts the chart anew without a word.
+function look(place) {
+  const found = document.querySelector(place.selector);
+  if (found?.data && found.data !== place.figure.data) put(place);
+}
+
 function leave(place) {
   clearTimeout(place.timer);
+  clearInterval(place.watch);
   place.chart?.removeListener?.('plotly_afterplot', place.again);
   place.chart = null;
   place.shown = null;

@@ -114,8 +114,13 @@ class BenchmarkSettings:
         return AttentionConfig.total(d_in, self.width, num_heads, self.seq_len)
 
     def with_heads(self, *heads: int) -> "BenchmarkSettings":
-        """The same benchmark at other head counts; without any, a key for what belongs together."""
+        """The same benchmark at other head counts."""
         return replace(self, heads=heads)
+
+    @property
+    def family(self) -> "BenchmarkSettings":
+        """The same for all that differ in head counts only: what belongs in one picture."""
+        return self.with_heads(1)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -181,7 +181,7 @@ def _layout(timing: Timing, ink: Ink) -> dict[str, Any]:
         "rangemode": "tozero",
     }
     # A range that the reader zoomed stays while points are added, not in another benchmark.
-    revision = repr((timing.settings.with_heads(), timing.most_heads))
+    revision = repr((timing.settings.family, timing.most_heads))
     return {
         "template": None,
         "height": HEIGHT_PX,

@@ -33,7 +33,7 @@ class Asked:
     """What the reader asks for.
 
     Attributes:
-        settings: of the benchmark, without head counts.
+        settings: of the benchmark, whatever the head counts.
         counts: the head counts that the slider offers.
         heads: where the slider stands.
     """
@@ -78,7 +78,7 @@ def asked(run: Run, tokens: int) -> Asked:
     reading = state.text("reading")
     width = state.whole("d_out" if reading == "total" else "d_out_per_head")
     settings = BenchmarkSettings(
-        heads=(),
+        heads=(1,),
         implementations=IMPLEMENTATIONS,
         d_out=width if reading == "total" else None,
         d_out_per_head=None if reading == "total" else width,

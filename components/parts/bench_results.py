@@ -119,9 +119,8 @@ def _chart(asked: Asked, table: "list[Row]", progress: Progress) -> None:
     timing = Timing(settings, table, lines(settings, table), crossover(table), most)
     said = sentences(settings, table)
     name = f"{settings} {theme.is_dark()}"
-    alt = " ".join(["Time against number of heads; the table below has every number.", *said[:2]])
-    figure = timing_figure(timing, theme.ink())
-    live_chart("bench_chart", figure, name=name, growing=progress.running, alt=alt)
+    alt = "Time against number of heads; the sentence and the table below say what it shows."
+    live_chart("bench_chart", timing_figure(timing, theme.ink()), name=name, alt=alt)
     if said:
         first, *others = map(plain, said)
         st.markdown(" ".join([f"**{first}**", *others]))

@@ -4,8 +4,8 @@ from attention.benchmark import BenchmarkSettings
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.summary import crossover, lines, number, rows, sentences
 
-TOTAL = BenchmarkSettings(heads=(), d_out=768)
-PER_HEAD = BenchmarkSettings(heads=(), d_out_per_head=64)
+TOTAL = BenchmarkSettings(heads=(1,), d_out=768)
+PER_HEAD = BenchmarkSettings(heads=(1,), d_out_per_head=64)
 
 
 def point(name, num_heads, ms, **changes):

@@ -11,7 +11,7 @@ SLOPE_MS = {"looped": 0.25, "batched": 0.0, "sdpa": 0.0}
 
 
 def settings(**changes):
-    values = {"heads": (), "implementations": NAMES, "d_out": 48, "seq_len": 11, "threads": 1}
+    values = {"heads": (1,), "implementations": NAMES, "d_out": 48, "seq_len": 11, "threads": 1}
     return BenchmarkSettings(**(values | changes))
 
 

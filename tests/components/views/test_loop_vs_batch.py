@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components import live
 from components.jobs import BenchmarkJob, Progress
 from components.parts import bench_results
 from components.parts.bench_results import work_words
@@ -184,9 +185,28 @@ def test_conditions_are_told(workers):
         assert part in said
 
 
-def test_figure_is_the_measurements_when_nothing_more_is_measured(workers):
-    page = measured(open_page(d_out=48, heads=3))
-    spec = json.loads(page.get("plotly_chart")[0].proto.spec)
+def test_chart_keeps_its_figure_while_what_is_drawn_over_it_grows(workers, monkeypatch):
+    """A change of the chart's own figure or words would mount it anew, with a blank."""
+    over = []
+    mount = live.mount
+    monkeypatch.setattr(
+        live, "mount", lambda name, key, data, on: over.append(data) or mount(name, key, data, on)
+    )
+    page = open_page(d_out=48, heads=3)
+    first = page.get("plotly_chart")[0].proto
+    kept = (first.spec, first.id)
+    page.button(key="bench_more").click().run()
+    measured(page)
+    last = page.get("plotly_chart")[0].proto
+    assert (last.spec, last.id) == kept
+    names = [trace.get("name", "") for trace in json.loads(over[-1]["figure"])["data"]]
+    assert any(name.startswith("Loop: 0.250 ms a head") for name in names)
+
+
+def test_chart_that_nothing_can_be_drawn_over_gets_the_figure_itself(workers):
+    page = open_page(d_out=48, heads=3)
+    page.session_state["bench_chart_missing"] = True
+    spec = json.loads(measured(page.run()).get("plotly_chart")[0].proto.spec)
     assert any("Loop: 0.250 ms a head" in trace.get("name", "") for trace in spec["data"])
 
 
