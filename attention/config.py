@@ -1,8 +1,11 @@
 """The shape of one multi-head attention layer, and the two readings of `d_out`."""
 
 from dataclasses import dataclass
+from math import isqrt
 
-from attention.errors import ConfigError, require_positive
+from attention.errors import ConfigError, is_number, require_positive
+
+LARGEST = 1 << 40  # of any size: beyond every machine, and small enough to look for divisors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +42,13 @@ class AttentionConfig:
     def __post_init__(self) -> None:
         """Check every size and the combination of heads."""
         for name in ("d_in", "num_heads", "head_dim", "context_length", "num_kv_heads", "d_model"):
-            require_positive(name, getattr(self, name))
+            _require_size(name, getattr(self, name))
         if self.num_heads % self.num_kv_heads:
             raise ConfigError(
                 f"num_kv_heads must divide num_heads; got {self.num_kv_heads} kv heads for "
                 f"{self.num_heads} heads. Choices: {', '.join(map(str, divisors(self.num_heads)))}."
             )
-        if not 0.0 <= self.dropout < 1.0:
+        if not is_number(self.dropout) or not 0.0 <= self.dropout < 1.0:
             raise ConfigError(f"dropout must be at least 0 and below 1; got {self.dropout!r}.")
         if not self.out_proj and self.d_model != self.d_out:
             raise ConfigError(
@@ -89,8 +92,8 @@ class AttentionConfig:
         Example:
             `AttentionConfig.total(768, 768, 12, 1024).head_dim` is 64.
         """
-        require_positive("d_out", d_out)
-        require_positive("num_heads", num_heads)
+        _require_size("d_out", d_out)
+        _require_size("num_heads", num_heads)
         if d_out % num_heads:
             raise ConfigError(_indivisible(d_out, num_heads))
         return cls(
@@ -130,8 +133,8 @@ class AttentionConfig:
         Example:
             `AttentionConfig.per_head(3, 2, 2, 6).d_out` is 4.
         """
-        require_positive("d_out_per_head", d_out_per_head)
-        require_positive("num_heads", num_heads)
+        _require_size("d_out_per_head", d_out_per_head)
+        _require_size("num_heads", num_heads)
         return cls.total(
             d_in,
             d_out_per_head * num_heads,
@@ -147,7 +150,14 @@ class AttentionConfig:
 
 def divisors(n: int) -> list[int]:
     """The whole numbers that divide n, rising: the head counts that a total of n allows."""
-    return [d for d in range(1, n + 1) if n % d == 0]
+    small = [d for d in range(1, isqrt(n) + 1) if n % d == 0]
+    return small + [n // d for d in reversed(small) if d * d != n]
+
+
+def _require_size(name: str, value: int) -> None:
+    require_positive(name, value)
+    if value > LARGEST:
+        raise ConfigError(f"{name} must be at most {LARGEST}; got {value}.")
 
 
 def _indivisible(d_out: int, num_heads: int) -> str:

@@ -4,6 +4,12 @@ The page and the command line show `str(error)` of these as it stands; any other
 exception is a fault of ours and is logged with its traceback.
 """
 
+import math
+import operator
+from typing import SupportsIndex
+
+SEEDS = 1 << 63  # what torch's generator takes
+
 
 class HeadscopeError(ValueError):
     """Bad input, told in one sentence: the rule, the value, what to do."""
@@ -45,12 +51,56 @@ def require_choice(name: str, value: str, choices: "tuple[str, ...] | list[str]"
         raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
 
 
-def require_head(layer: int, head: int, *, num_layers: int, num_heads: int) -> None:
+def whole(value: object) -> int | None:
+    """A whole number of any library as a plain one; None for all else (bool counts as none)."""
+    try:
+        if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:  # a tensor has __index__, but only whole numbers give one
+        pass
+    return None
+
+
+def is_number(value: object) -> bool:
+    """Whether it is an int or a float that is finite (bool counts as none)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -math.inf < value < math.inf  # a whole number may be too large for a float
+
+
+def require_seed(value: int) -> None:
+    """Refuse what no generator can be seeded with.
+
+    Raises:
+        ConfigError: when it is not a whole number of 0 to 2**63 - 1.
+    """
+    seed = whole(value)
+    if seed is None or not 0 <= seed < SEEDS:
+        raise ConfigError(f"seed must be a whole number of 0 to 2**63 - 1; got {value!r}.")
+
+
+def require_index(name: str, value: int, count: int) -> int:
+    """Refuse what is not one of `count` things, numbered from 0.
+
+    Returns:
+        the number as a plain int.
+
+    Raises:
+        ConfigError: when it is no whole number or out of range; names the range.
+    """
+    index = whole(value)
+    if index is None or not 0 <= index < count:
+        raise ConfigError(f"{name} must be 0 to {count - 1}; got {value!r}.")
+    return index
+
+
+def require_head(layer: int, head: int, *, num_layers: int, num_heads: int) -> tuple[int, int]:
     """Refuse a (layer, head) that the model does not have.
+
+    Returns:
+        both as plain ints.
 
     Raises:
         ConfigError: names the range.
     """
-    for name, value, count in (("layer", layer, num_layers), ("head", head, num_heads)):
-        if not 0 <= value < count:
-            raise ConfigError(f"{name} must be 0 to {count - 1}; got {value}.")
+    return require_index("layer", layer, num_layers), require_index("head", head, num_heads)

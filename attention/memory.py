@@ -7,7 +7,8 @@ import torch
 
 from attention.errors import DeviceError
 
-CPU_ALLOCATOR = "DefaultCPUAllocator"  # how a failed allocation on a CPU names itself
+# How a failed allocation on a CPU names itself, and tensors larger than torch can count.
+TOO_LARGE = ("DefaultCPUAllocator", "Storage size calculation overflowed", "numel: integer mult")
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def memory_errors_as_sentences(device: torch.device) -> Iterator[None]:
         yield
     except (RuntimeError, MemoryError) as error:
         full = isinstance(error, torch.OutOfMemoryError | MemoryError)
-        if not full and CPU_ALLOCATOR not in str(error):
+        if not full and not any(words in str(error) for words in TOO_LARGE):
             raise
         raise DeviceError(
             f"memory of {device} must be enough for this text and model; it ran out. "

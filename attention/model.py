@@ -1,7 +1,7 @@
 """A readable causal language model whose heads can be computed in any way, by name."""
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,19 +9,26 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from attention.ablation import Head, heads_by_layer
 from attention.blocks import Block, LayerObservation
-from attention.config import AttentionConfig
-from attention.errors import ConfigError, ModelError, TextError, require_head, require_positive
-from attention.implementations import build_attention
+from attention.errors import (
+    ConfigError,
+    ModelError,
+    TextError,
+    require_index,
+    require_positive,
+    require_seed,
+)
+from attention.implementations import build_attention, find_implementation
 from attention.implementations.base import AttentionModule
+from attention.layer_cache import LayerCache
 from attention.memory import memory_errors_as_sentences
 from attention.model_config import ModelConfig
 from attention.record import LayerRecord, PatternRule, RunRecord
 from attention.rotary import Rotary
+from attention.sampling import next_token, require_temperature
 from attention.tokens import Ids, Tokenizer, Tokens
 from attention.weights import HeadWeights
-
-Head = tuple[int, int]  # (layer, head)
 
 
 class LanguageModel(nn.Module):
@@ -50,8 +57,7 @@ class LanguageModel(nn.Module):
         self.rotary = Rotary(
             config.attention.head_dim, config.context_length, theta=config.rope_theta
         )
-        self._built: dict[tuple[str, int], list[AttentionModule]] = {}
-        self._lock = threading.Lock()
+        self._built = LayerCache()
 
     @property
     def device(self) -> torch.device:
@@ -81,8 +87,13 @@ class LanguageModel(nn.Module):
         return super().train(mode)
 
     def head_weights(self, layer: int) -> HeadWeights:
-        """The weights of one layer's heads."""
-        attn = self.blocks[layer].get_submodule("attn")
+        """The weights of one layer's heads.
+
+        Raises:
+            ConfigError: when there is no such layer.
+        """
+        index = require_index("layer", layer, self.config.num_layers)
+        attn = self.blocks[index].get_submodule("attn")
         assert isinstance(attn, AttentionModule)  # a Block builds no other
         return attn.head_weights()
 
@@ -104,38 +115,31 @@ class LanguageModel(nn.Module):
         Raises:
             ConfigError: when a name, layer or head does not exist.
         """
+        find_implementation(implementation)
         wanted = self.config.num_heads if num_heads is None else num_heads
         require_positive("num_heads", wanted)
         if wanted > self.config.num_heads:
             raise ConfigError(f"num_heads must be at most {self.config.num_heads}; got {wanted}.")
-        with self._lock:
-            key = (implementation, wanted)
-            if key not in self._built:
-                self._built[key] = [
-                    self._build(implementation, self.head_weights(i).first(wanted))
-                    for i in range(self.config.num_layers)
-                ]
-            layers = list(self._built[key])
-        off: dict[int, set[int]] = {}
-        for layer, head in ablate:
-            require_head(layer, head, num_layers=self.config.num_layers, num_heads=wanted)
-            off.setdefault(layer, set()).add(head)
+        layers = self._built.get(
+            (implementation, wanted),
+            (p for block in self.blocks for p in block.get_submodule("attn").parameters()),
+            lambda: [
+                self._build(implementation, self.head_weights(i).first(wanted))
+                for i in range(self.config.num_layers)
+            ],
+        )
+        off = heads_by_layer(ablate, num_layers=self.config.num_layers, num_heads=wanted)
         for layer, heads in off.items():
             kept = self.head_weights(layer).first(wanted).without(heads)
             layers[layer] = self._build(implementation, kept)
         return layers
 
     def _build(self, implementation: str, weights: HeadWeights) -> AttentionModule:
-        full = self.config.attention
-        config = AttentionConfig(
-            d_in=full.d_in,
+        config = replace(
+            self.config.attention,
             num_heads=weights.num_heads,
-            head_dim=full.head_dim,
-            context_length=full.context_length,
             num_kv_heads=weights.W_K.shape[0],
-            d_model=full.d_model,
-            qkv_bias=full.qkv_bias,
-            out_bias=full.out_bias,
+            dropout=0.0,
         )
         return build_attention(
             implementation, config, weights, device=self.device, dtype=self.dtype
@@ -259,13 +263,13 @@ class LanguageModel(nn.Module):
 
         Raises:
             TextError: when the text cannot be run, or the context has no room for more.
-            ConfigError: when num_tokens, temperature or implementation is none.
+            ConfigError: when num_tokens, temperature, seed or implementation is none.
             ModelError: when the logits are not finite numbers.
             DeviceError: when the device has no memory left.
         """
         require_positive("num_tokens", num_tokens)
-        if not 0.0 <= temperature < float("inf"):
-            raise ConfigError(f"temperature must be at least 0 and finite; got {temperature}.")
+        require_temperature(temperature)
+        require_seed(seed)
         prompt = self.tokens(text)
         if len(prompt) + num_tokens > self.config.context_length:
             raise TextError(
@@ -280,11 +284,7 @@ class LanguageModel(nn.Module):
                 so_far = torch.tensor([ids], device=self.device)
                 logits = self(so_far, attention=attention)[0, -1].float().cpu()
                 self._require_finite(logits)
-                if temperature:
-                    chances = (logits / temperature).softmax(dim=-1)
-                    ids.append(int(torch.multinomial(chances, 1, generator=generator)))
-                else:
-                    ids.append(int(logits.argmax()))
+                ids.append(next_token(logits, temperature, generator=generator))
         return prompt + Tokens.from_ids(ids[len(prompt) :], self.tokenizer)
 
     def _require_finite(self, logits: Tensor) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from attention.config import AttentionConfig
-from attention.errors import ConfigError, require_positive
+from attention.errors import ConfigError, is_number, require_index, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,11 @@ class ModelConfig:
         """Check the sizes that AttentionConfig does not."""
         for name in ("vocab_size", "num_layers", "d_mlp"):
             require_positive(name, getattr(self, name))
+        for name in ("rope_theta", "norm_eps"):
+            if not is_number(getattr(self, name)) or getattr(self, name) <= 0:
+                raise ConfigError(f"{name} must be a number above 0; got {getattr(self, name)!r}.")
+        if self.bos_token_id is not None:
+            require_index("bos_token_id", self.bos_token_id, self.vocab_size)
         if self.attention.head_dim % 2:
             raise ConfigError(
                 f"head_dim must be even for rotary positions; got {self.attention.head_dim}."

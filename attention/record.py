@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attention.errors import require_choice, require_head, require_positive
+from attention.errors import ConfigError, require_choice, require_head, require_positive, whole
 from attention.tokens import Tokens
 
 BLOCK_CELLS = 1 << 22  # scores held at a time while pooling: 16 MB in float32
@@ -110,9 +110,12 @@ class RunRecord:
             (query, key), float32; whole rows sum to 1, later keys are exactly 0.
 
         Raises:
-            ConfigError: when there is no such layer or head.
+            ConfigError: when there is no such layer or head, or rows or cols is no slice that
+                runs forwards.
         """
-        self._check(layer, head)
+        layer, head = self._check(layer, head)
+        _require_slice("rows", rows)
+        _require_slice("cols", cols)
         record = self.layers[layer]
         wanted = torch.arange(self.seq_len, device=record.q.device)[rows]
         heads = torch.tensor([head], device=record.q.device)
@@ -125,7 +128,7 @@ class RunRecord:
         Raises:
             ConfigError: when there is no such layer.
         """
-        self._check(layer, 0)
+        layer, _ = self._check(layer, 0)
         record = self.layers[layer]
         device = record.q.device
         heads = torch.arange(self.num_heads, device=device)
@@ -141,7 +144,7 @@ class RunRecord:
         Raises:
             ConfigError: when there is no such layer, head or reduction, or size is below 1.
         """
-        self._check(layer, head)
+        layer, head = self._check(layer, head)
         thumbnail: NDArray[np.float32] = self._pool(layer, torch.tensor([head]), size, reduce)[0]
         return thumbnail
 
@@ -160,7 +163,7 @@ class RunRecord:
         Raises:
             ConfigError: when there is no such layer or reduction, or size is below 1.
         """
-        self._check(layer, 0)
+        layer, _ = self._check(layer, 0)
         return self._pool(layer, torch.arange(self.num_heads), size, reduce)
 
     def _pool(self, layer: int, heads: Tensor, size: int, reduce: Reduce) -> NDArray[np.float32]:
@@ -191,5 +194,17 @@ class RunRecord:
             out[:, start:stop] = cells.view(len(heads), stop - start, side)
         return out.cpu().numpy()
 
-    def _check(self, layer: int, head: int) -> None:
-        require_head(layer, head, num_layers=self.num_layers, num_heads=self.num_heads)
+    def _check(self, layer: int, head: int) -> tuple[int, int]:
+        return require_head(layer, head, num_layers=self.num_layers, num_heads=self.num_heads)
+
+
+def _require_slice(name: str, value: slice) -> None:
+    """Refuse what torch would read in another way, or cannot read: a number, a step backwards."""
+    given = (value.start, value.stop, value.step) if isinstance(value, slice) else (False,)
+    forwards = all(part is None or whole(part) is not None for part in given)
+    step = whole(given[-1])
+    if not forwards or (step is not None and step < 1):
+        raise ConfigError(
+            f"{name} must be a slice of whole numbers with a step of at least 1, such as "
+            f"slice(0, 4); got {value!r}."
+        )

@@ -1,8 +1,7 @@
 """Text to tokens: ids, labels in which everything is visible, and spans of the source."""
 
 import json
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import SupportsIndex
 import regex
 import tokenizers
 
-from attention.errors import ModelError, TextError
+from attention.errors import ModelError, TextError, whole
 from attention.labels import byte_alphabet, visible
 
 Ids = Iterable[SupportsIndex]
@@ -34,6 +33,21 @@ class Tokens:
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     offsets: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        """Check that each token has its label and span, and that the ids are whole numbers.
+
+        Raises:
+            TextError: when one is missing, or an id is no int.
+        """
+        counts = {len(self.ids), len(self.labels), len(self.offsets)}
+        if len(counts) > 1:
+            raise TextError(
+                f"ids, labels and offsets of tokens must be equally many; got {len(self.ids)}, "
+                f"{len(self.labels)} and {len(self.offsets)}."
+            )
+        for token_id in self.ids:
+            _whole(token_id)
 
     def __len__(self) -> int:
         """How many tokens there are, BOS included."""
@@ -59,19 +73,19 @@ class Tokens:
         Raises:
             TextError: when something is not a whole number.
         """
-        whole = tuple(map(_whole, ids))
+        if isinstance(ids, bytes | bytearray | Mapping | Set) or not isinstance(ids, Iterable):
+            raise TextError(f"text must be a text or a row of token ids; got {type(ids).__name__}.")
+        plain = tuple(map(_whole, ids))
         label = str if tokenizer is None else tokenizer.label
-        return cls("", whole, tuple(map(label, whole)), ((0, 0),) * len(whole))
+        return cls("", plain, tuple(map(label, plain)), ((0, 0),) * len(plain))
 
 
 def _whole(token_id: object) -> int:
     """A token id of numpy or torch as a plain number."""
-    try:
-        if isinstance(token_id, SupportsIndex) and not isinstance(token_id, bool):
-            return operator.index(token_id)
-    except TypeError:  # a tensor has __index__, but only whole numbers give one
-        pass
-    raise TextError(f"token ids must be whole numbers; got {token_id!r}.")
+    plain = whole(token_id)
+    if plain is None:
+        raise TextError(f"token ids must be whole numbers; got {token_id!r}.")
+    return plain
 
 
 class Tokenizer:

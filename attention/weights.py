@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention.config import AttentionConfig
-from attention.errors import ConfigError
+from attention.errors import ConfigError, require_index, require_positive
 from attention.layouts import Parts, find_layout
 
 
@@ -35,13 +35,18 @@ class HeadWeights:
 
     def __post_init__(self) -> None:
         """Check the shapes against each other."""
-        if self.W_Q.dim() != 3:
-            raise ConfigError(
-                f"W_Q must have 3 axes (num_heads, d_in, head_dim); got {tuple(self.W_Q.shape)}."
-            )
+        for name, heads in (("W_Q", "num_heads"), ("W_K", "num_kv_heads")):
+            got = tuple(getattr(self, name).shape)
+            if len(got) != 3:
+                raise ConfigError(f"{name} must have 3 axes ({heads}, d_in, head_dim); got {got}.")
         num_heads, d_in, head_dim = self.W_Q.shape
         num_kv_heads = self.W_K.shape[0]
-        d_model = None if self.W_O is None else self.W_O.shape[-1]
+        if not num_kv_heads or num_heads % num_kv_heads:
+            raise ConfigError(
+                f"num_kv_heads must divide num_heads; got {num_kv_heads} kv heads in W_K for "
+                f"{num_heads} heads in W_Q."
+            )
+        d_model = None if self.W_O is None or not self.W_O.dim() else self.W_O.shape[-1]
         expected: dict[str, tuple[int | None, ...]] = {
             "W_K": (num_kv_heads, d_in, head_dim),
             "W_V": (num_kv_heads, d_in, head_dim),
@@ -132,12 +137,14 @@ class HeadWeights:
         """Knock query heads out: their rows of W_O become zero, so nothing of them arrives.
 
         Raises:
-            ConfigError: when there is no W_O (a head's own output is then the layer's).
+            ConfigError: when a head does not exist, or there is no W_O (a head's own output is
+                then the layer's).
         """
+        off = [require_index("head", head, self.num_heads) for head in heads]
         if self.W_O is None:
             raise ConfigError("ablate must name heads of a layer with W_O; this layer has none.")
         keep = torch.ones(self.num_heads, 1, 1, dtype=self.W_O.dtype, device=self.W_O.device)
-        keep[list(heads)] = 0.0
+        keep[off] = 0.0
         return replace(self, W_O=self.W_O * keep)
 
     def first(self, num_heads: int) -> "HeadWeights":
@@ -145,7 +152,13 @@ class HeadWeights:
 
         Where the cut falls inside a group that shares one kv head, each head gets a copy of
         its own.
+
+        Raises:
+            ConfigError: when there are not so many, or it is no whole number of at least 1.
         """
+        require_positive("num_heads", num_heads)
+        if num_heads > self.num_heads:
+            raise ConfigError(f"num_heads must be at most {self.num_heads}; got {num_heads}.")
         shared = self.num_heads // self.W_K.shape[0]
         whole_groups = num_heads % shared == 0
         kv = (

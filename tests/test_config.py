@@ -91,3 +91,24 @@ def test_another_width_without_an_output_projection_is_refused():
 def test_divisors_rise():
     assert divisors(12) == [1, 2, 3, 4, 6, 12]
     assert divisors(1) == [1]
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("dropout", ["0.1", None, True, 1.0, -0.1, float("nan")])
+def test_no_dropout(dropout):
+    with pytest.raises(ConfigError, match="dropout must be at least 0 and below 1; got "):
+        AttentionConfig.total(7, 15, 3, 11, dropout=dropout)
+
+
+def test_divisors_of_a_large_number_are_found_soon():
+    # The search for the nearest head counts took one step a feature: hours for a typing error.
+    assert divisors(36) == [1, 2, 3, 4, 6, 9, 12, 18, 36]
+    assert divisors(1 << 40) == [1 << i for i in range(41)]
+    with pytest.raises(ConfigError, match="nearest head counts for 1000000000000: 5 and 8"):
+        AttentionConfig.total(7, 10**12, 7, 11)
+
+
+@pytest.mark.parametrize("make", [AttentionConfig.total, AttentionConfig.per_head])
+def test_size_beyond_every_machine_is_refused(make):
+    with pytest.raises(ConfigError, match=r"must be at most 1099511627776; got 10{15}\."):
+        make(7, 10**15, 7, 11)

@@ -1,4 +1,6 @@
+import numpy as np
 import pytest
+import torch
 
 from attention.errors import (
     ConfigError,
@@ -6,9 +8,11 @@ from attention.errors import (
     HeadscopeError,
     ModelError,
     TextError,
+    is_number,
     require_choice,
     require_head,
     require_positive,
+    require_seed,
 )
 
 
@@ -43,3 +47,30 @@ def test_head():
         require_head(2, 0, num_layers=2, num_heads=3)
     with pytest.raises(ConfigError, match=r"head must be 0 to 2; got -1\."):
         require_head(0, -1, num_layers=2, num_heads=3)
+
+
+@pytest.mark.usefixtures("as_in_use")
+def test_head_is_given_back_as_plain_numbers():
+    found = require_head(np.int64(1), torch.tensor(2), num_layers=2, num_heads=3)
+    assert found == (1, 2)
+    assert {type(number) for number in found} == {int}
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("value", [0.5, 1.0, "1", None, True, float("nan"), torch.tensor(1.0)])
+def test_no_index(value):
+    # A float was cut off to a whole number, or broke down far below.
+    with pytest.raises(ConfigError, match="head must be 0 to 2; got "):
+        require_head(0, value, num_layers=2, num_heads=3)
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("value", [-1, 1 << 63, 1.5, "a", None, True])
+def test_no_seed(value):
+    with pytest.raises(ConfigError, match=r"seed must be a whole number of 0 to 2\*\*63 - 1; got"):
+        require_seed(value)
+
+
+def test_numbers():
+    assert all(map(is_number, (0, -1.5, 10**400)))
+    assert not any(map(is_number, (True, "1", None, float("nan"), float("inf"))))

@@ -13,6 +13,7 @@ CPU = torch.device("cpu")
         MemoryError(),
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
         RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("Storage size calculation overflowed with sizes=[1099511627776, 1 << 30]"),
     ],
 )
 def test_every_way_to_run_out_of_memory_is_one_sentence(error):

@@ -34,3 +34,17 @@ def test_odd_head_dim_is_refused_for_rotary_positions():
 def test_layer_that_does_not_fit_the_residual_stream_is_refused(attention):
     with pytest.raises(ConfigError, match="out_proj and d_model equal to d_in"):
         dataclasses.replace(model_config(), attention=attention)
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("name", ["rope_theta", "norm_eps"])
+@pytest.mark.parametrize("value", [0, -1.0, "x", None, float("nan")])
+def test_number_not_above_zero_is_refused(name, value):
+    with pytest.raises(ConfigError, match=f"{name} must be a number above 0; got "):
+        dataclasses.replace(model_config(), **{name: value})
+
+
+@pytest.mark.parametrize("bos", [-1, 1_000_000])
+def test_bos_outside_the_vocabulary_is_refused(bos):
+    with pytest.raises(ConfigError, match="bos_token_id must be 0 to "):
+        dataclasses.replace(model_config(), bos_token_id=bos)

@@ -111,3 +111,22 @@ def test_watching_shows_each_layer_once_with_its_pattern(model):
     assert [layer.pattern.shape for layer in seen] == [(1, 3, 11, 11)] * 2
     assert [layer.pattern for layer in plain] == [None, None]
     torch.testing.assert_close(seen[1].qkv.k, plain[1].qkv.k)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_weights_changed_in_place_are_those_that_run(name):
+    # The fused matrix is a copy: a run after the change went on with the old numbers.
+    model = small_model()
+    before = model.run(IDS, implementation=name).logits
+    with torch.no_grad():
+        for parameter in model.blocks.parameters():
+            parameter.mul_(1.5)
+    after = model.run(IDS, implementation=name).logits
+    assert not torch.equal(before, after)
+    torch.testing.assert_close(after, model.run(IDS, implementation="reference").logits)
+
+
+@pytest.mark.parametrize("layer", [-1, 2])
+def test_weights_of_a_layer_that_does_not_exist_are_refused(model, layer):
+    with pytest.raises(ConfigError, match=f"layer must be 0 to 1; got {layer}"):
+        model.head_weights(layer)

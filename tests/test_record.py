@@ -214,3 +214,14 @@ def test_thumbnail_without_cells_is_refused(record, size):
 def test_unknown_reduction_is_refused_with_the_choices(record):
     with pytest.raises(ConfigError, match="reduce must be one of max, mean; got 'min'"):
         record.pooled(0, 0, 4, "min")
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("name", ["rows", "cols"])
+@pytest.mark.parametrize(
+    "value", [3, None, [0, 1], slice(None, None, -1), slice(None, None, 0), slice(0.0, 1.0)]
+)
+def test_what_is_no_slice_that_runs_forwards_is_refused(record, name, value):
+    # A number as cols dropped the axis; a negative step ended in torch's own error.
+    with pytest.raises(ConfigError, match=f"{name} must be a slice .* of at least 1, .*; got "):
+        record.pattern(0, 0, **{name: value})

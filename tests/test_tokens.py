@@ -267,3 +267,19 @@ def test_added_tokens_follow_and_have_no_span():
     assert len(tokens) == 3
     assert tokens.offsets == ((0, 0), (0, 3), (0, 0))
     assert tokens.text == "the"
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("ids", [b"ab", bytearray(b"ab"), {1, 2}, {1: 2}, None, 5])
+def test_what_is_no_row_of_ids_is_refused(ids):
+    # Bytes were read as token ids, a set in an order of its own.
+    with pytest.raises(TextError, match="text must be a text or a row of token ids; got "):
+        Tokens.from_ids(ids)
+
+
+@pytest.mark.usefixtures("as_in_use")
+def test_tokens_with_a_label_too_few_or_half_an_id_are_refused():
+    with pytest.raises(TextError, match="must be equally many; got 2, 1 and 2"):
+        Tokens("ab", (1, 2), ("a",), ((0, 1), (1, 2)))
+    with pytest.raises(TextError, match=r"token ids must be whole numbers; got 1\.5"):
+        Tokens("a", (1.5,), ("a",), ((0, 1),))

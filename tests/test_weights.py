@@ -149,3 +149,29 @@ def test_to_changes_every_tensor(generator):
     tensors = [t for t in moved.parts().values() if t is not None]
     assert len(tensors) == 8
     assert {(t.device.type, t.dtype) for t in tensors} == {("meta", torch.float64)}
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("heads", [[-1], [3], [0.5], [True, False]])
+def test_knocking_out_a_head_that_does_not_exist_is_refused(generator, heads):
+    # -1 knocked out the last head, 0.5 the first, and [True, False] others than were meant.
+    weights = HeadWeights.init(CONFIG, generator=generator)
+    with pytest.raises(ConfigError, match="head must be 0 to 2; got "):
+        weights.without(heads)
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("num_heads", [0, -1, 4, 1.5, None])
+def test_more_or_fewer_heads_than_there_are_is_refused(generator, num_heads):
+    # -1 gave all but the last head, 4 gave three, without a word.
+    weights = HeadWeights.init(CONFIG, generator=generator)
+    with pytest.raises(ConfigError, match="num_heads must be "):
+        weights.first(num_heads)
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("kv_heads", [0, 2, 4])
+def test_kv_heads_that_do_not_divide_the_heads_are_refused(kv_heads):
+    kv = torch.ones(kv_heads, 7, 5)
+    with pytest.raises(ConfigError, match=f"must divide num_heads; got {kv_heads} kv heads in W_K"):
+        HeadWeights(W_Q=torch.ones(3, 7, 5), W_K=kv, W_V=kv)

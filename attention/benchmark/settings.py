@@ -1,19 +1,20 @@
 """What a benchmark measures: sizes, implementations, where, and for how long."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from attention.benchmark.load import usable_cores
 from attention.config import AttentionConfig
 from attention.devices import DTYPES
-from attention.errors import ConfigError, require_choice, require_positive
+from attention.errors import ConfigError, is_number, require_choice, require_positive, require_seed
 from attention.implementations import IMPLEMENTATIONS
 
 Reading = Literal["total", "per_head"]
 Passes = Literal["forward", "backward"]
 Allocator = Literal["user", "tuned"]
 
+MOST_THREADS = 1024  # beyond any machine; torch dies of what the system cannot start
 GPT2_WIDTH = 768  # d_in where nothing else says it
 
 
@@ -70,6 +71,10 @@ class BenchmarkSettings:
                 "exactly one of d_out (the total) and d_out_per_head must be given; "
                 f"got d_out {self.d_out} and d_out_per_head {self.d_out_per_head}."
             )
+        for name in ("heads", "implementations"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+                raise ConfigError(f"{name} must be a list of at least one; got {value!r}.")
         for name in ("seq_len", "batch", "threads", "rounds"):
             require_positive(name, getattr(self, name))
         for name in self.implementations:
@@ -77,7 +82,10 @@ class BenchmarkSettings:
         require_choice("passes", self.passes, get_args(Passes))
         require_choice("dtype", self.dtype, list(DTYPES))
         require_choice("allocator", self.allocator, get_args(Allocator))
-        if not 0 < self.min_run_time < float("inf"):
+        require_seed(self.seed)
+        if self.threads > MOST_THREADS:
+            raise ConfigError(f"threads must be at most {MOST_THREADS}; got {self.threads}.")
+        if not is_number(self.min_run_time) or self.min_run_time <= 0:
             raise ConfigError(f"min_run_time must be above 0 seconds; got {self.min_run_time!r}.")
         for num_heads in self.heads:
             self.config(num_heads)

@@ -1,5 +1,6 @@
 """`python -m attention bench`: what looping over heads costs against running them together."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -103,7 +104,11 @@ class Files:
             FileError: when its folder is missing, or it is a folder itself.
         """
         for path in filter(None, (self.json_file, self.csv_file)):
-            if not path.parent.is_dir() or path.is_dir():
+            try:
+                wrong = not path.parent.is_dir() or path.is_dir()
+            except OSError as error:  # such as a name that is too long
+                raise FileError(f"file must be writable; {error.strerror}.") from error
+            if wrong:
                 raise FileError(f"file must be in a folder that exists; got {str(path)!r}.")
 
     def write(self, settings: "BenchmarkSettings", found: "Sequence[Measurement]") -> None:
@@ -134,7 +139,7 @@ def parse_heads(text: str) -> tuple[int, ...]:
         ConfigError: when something else is among them.
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(re.fullmatch("[0-9]{1,18}", part) for part in parts):
         raise ConfigError(f"heads must be whole numbers such as 1,2,4,8; got {text!r}.")
     return tuple(dict.fromkeys(map(int, parts)))
 

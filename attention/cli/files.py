@@ -25,12 +25,19 @@ def check_output(path: Path) -> None:
     """Refuse a place that cannot hold the file, before anything is computed.
 
     Raises:
-        OutputError: when the folder is missing or the path is a folder.
+        OutputError: when the folder is missing or the path is a folder, a device or the like.
     """
-    if not path.parent.is_dir():
+    try:
+        has_folder, is_folder = path.parent.is_dir(), path.is_dir()
+        is_special = path.exists() and not path.is_file()
+    except OSError as error:  # such as a name that is too long
+        raise OutputError(f"--out must be writable; {error.strerror}.") from error
+    if not has_folder:
         raise OutputError(f"--out must be in a folder that exists; {str(path.parent)!r} does not.")
-    if path.is_dir():
+    if is_folder:
         raise OutputError(f"--out must be a file; {str(path)!r} is a folder.")
+    if is_special:  # a new file would take its place: /dev/null would be gone
+        raise OutputError(f"--out must be an ordinary file; {str(path)!r} is none.")
 
 
 @contextmanager

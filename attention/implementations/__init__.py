@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from attention.config import AttentionConfig
-from attention.errors import require_choice
+from attention.devices import find_device
+from attention.errors import ConfigError, require_choice
 from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
 from attention.implementations.fused import FusedAttention
@@ -13,6 +14,8 @@ from attention.implementations.looped import MultiHeadAttentionWrapper
 from attention.implementations.reference import ReferenceAttention
 from attention.implementations.sdpa import SdpaAttention
 from attention.weights import HeadWeights
+
+COMPUTED_IN = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,14 @@ def build_attention(
         gives it with the pattern (batch, head, query, key), None where there is none.
 
     Raises:
-        ConfigError: when the name is unknown or the weights do not fit the config.
+        ConfigError: when the name or dtype is unknown or the weights do not fit the config.
+        DeviceError: when the device cannot be used here.
     """
     entry = find_implementation(name)
+    if dtype not in COMPUTED_IN:
+        choices = ", ".join(map(str, COMPUTED_IN))
+        raise ConfigError(f"dtype must be one of {choices}; got {dtype!r}.")
+    find_device(str(device))
     weights.check(config)
     state = weights.to(device, dtype).to_state_dict(entry.module.layout)
     with torch.device("meta"):  # no memory and no random numbers for what is replaced at once

@@ -43,6 +43,7 @@ class AttentionModule(nn.Module):
         super().__init__()
         self.config = config
         self.mask = CausalMask()
+        self._fitting: tuple[torch.device, torch.dtype] | None = None
         self.dropout = nn.Dropout(config.dropout)
 
     def _out_projection(self) -> nn.Module:
@@ -59,10 +60,13 @@ class AttentionModule(nn.Module):
         """Refuse an input of the wrong shape or length.
 
         Raises:
-            ConfigError: when x is not (batch, pos, d_in).
+            ConfigError: when x is not (batch, pos, d_in), or in another dtype or on another
+                device than the weights.
             TextError: when the sequence is empty or longer than context_length.
         """
         config = self.config
+        if not isinstance(x, Tensor):
+            raise ConfigError(f"x must be a tensor; got {type(x).__name__}.")
         if x.dim() != 3 or x.shape[-1] != config.d_in:
             raise ConfigError(
                 f"x must have shape (batch, pos, d_in={config.d_in}); got {tuple(x.shape)}."
@@ -71,6 +75,22 @@ class AttentionModule(nn.Module):
             raise TextError(
                 f"seq_len must be 1 to {config.context_length} (context_length); got {x.shape[1]}."
             )
+        if (x.device, x.dtype) != self._fitting:
+            self._check_place(x)
+
+    def _check_place(self, x: Tensor) -> None:
+        weight = next(self.parameters())  # as long as a small operator: not at every call
+        if x.device != weight.device:
+            raise ConfigError(f"x must be on {weight.device} as the weights; got {x.device}.")
+        if x.dtype == weight.dtype:
+            self._fitting = (x.device, x.dtype)
+        elif not torch.is_autocast_enabled(x.device.type):
+            raise ConfigError(f"x must be {weight.dtype} as the weights; got {x.dtype}.")
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "AttentionModule":
+        self._fitting = None  # what fits the weights may change with them
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
 
     def softmax(self, scores: Tensor) -> Tensor:
         """Masked scores to a pattern, in at least float32; rows sum to 1.
@@ -92,7 +112,7 @@ def rotated(q: Tensor, k: Tensor, rotary: Rotary | None) -> tuple[Tensor, Tensor
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """(batch, pos, num_heads * head_dim) to (batch, head, pos, head_dim)."""
-    return x.view(*x.shape[:-1], num_heads, -1).transpose(1, 2)
+    return x.view(*x.shape[:-1], num_heads, x.shape[-1] // num_heads).transpose(1, 2)
 
 
 def merge_heads(z: Tensor) -> Tensor:

@@ -90,3 +90,23 @@ def test_same_benchmark_at_other_heads_differs_in_nothing_else():
 def test_half_the_cores_are_left_free(cores, threads, monkeypatch):
     monkeypatch.setattr("attention.benchmark.settings.usable_cores", lambda: cores)
     assert default_threads() == threads
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": ()}, r"heads must be a list of at least one; got \(\)"),
+        ({"heads": 4}, "heads must be a list of at least one; got 4"),
+        ({"implementations": ()}, r"implementations must be a list of at least one; got \(\)"),
+        ({"implementations": "looped"}, "implementations must be a list .*; got 'looped'"),
+        ({"seed": "x"}, "seed must be a whole number .*; got 'x'"),
+        ({"seed": 1 << 64}, "seed must be a whole number .*; got 18446744073709551616"),
+        ({"threads": 10**9}, "threads must be at most 1024; got 1000000000"),
+        ({"min_run_time": "1"}, "min_run_time must be above 0 seconds; got '1'"),
+    ],
+)
+def test_what_only_the_measuring_process_would_have_noticed_is_refused(changes, message):
+    # Some ended that process, which looked like a fault of ours; some measured nothing.
+    with pytest.raises(ConfigError, match=message):
+        settings(**changes)

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from attention.benchmark import BenchmarkSettings
 from attention.benchmark.measurement import Measurement
-from attention.cli.bench import bench, conclusion, parse_heads, table
+from attention.cli.bench import Files, bench, conclusion, parse_heads, table
 from attention.errors import ConfigError, HeadscopeError
 
 QUICK = ["--min-run-time", "0.0001", "--seq-len", "11", "--d-in", "7"]
@@ -109,3 +109,14 @@ def test_disturbed_time_has_a_star():
         samples=(2.0,), equal=True, disturbed="other programs kept 2.0 of 2 cores busy",
     )  # fmt: skip
     assert " *" in list(table(settings, iter([busy])))[1]
+
+
+def test_head_count_of_thousands_of_digits_is_one_sentence():
+    # Python itself refuses to read so many digits.
+    with pytest.raises(ConfigError, match="heads must be whole numbers such as"):
+        parse_heads("9" * 5_000)
+
+
+def test_file_name_that_is_too_long_is_one_sentence(tmp_path):
+    with pytest.raises(HeadscopeError, match="file must be writable; "):
+        Files(tmp_path / ("x" * 300), None).check()

@@ -1,4 +1,5 @@
 import errno
+import os
 import zipfile
 
 import numpy as np
@@ -259,3 +260,17 @@ def test_written_file_can_be_read_by_others_as_any_new_file(ids_folder, out):
     other = out.with_name("other")
     other.write_text("")
     assert out.stat().st_mode == other.stat().st_mode
+
+
+def test_file_name_that_is_too_long_is_one_sentence(tmp_path):
+    with pytest.raises(files.OutputError, match="--out must be writable; "):
+        files.check_output(tmp_path / ("x" * 300))
+
+
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
+    # A file that is written whole takes the place of what was there: of /dev/null, too.
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(files.OutputError, match=r"--out must be an ordinary file; .* is none"):
+        files.check_output(path)
+    assert path.is_fifo()

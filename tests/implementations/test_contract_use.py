@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from attention.errors import ConfigError, TextError
+from attention.errors import ConfigError, DeviceError, TextError
 from attention.implementations import IMPLEMENTATIONS, build_attention
 from attention.implementations.base import AttentionModule, Observation
 from attention.layouts import LAYOUTS
@@ -146,3 +146,50 @@ def test_table_lists_each_implementation_once_with_what_a_reader_needs():
         assert issubclass(entry.module, AttentionModule)
         assert entry.module.layout in LAYOUTS
         assert entry.module.__doc__
+
+
+# ------------------------------------------------------------------ what does not fit
+
+
+@pytest.mark.usefixtures("as_in_use")
+def test_input_in_another_dtype_is_refused_in_one_sentence(name):
+    module = build(name)
+    module(sequence())
+    with pytest.raises(ConfigError, match=r"x must be torch\.float64 as the weights; got torch\.f"):
+        module(sequence(dtype=torch.float32))
+    module.float()
+    with pytest.raises(ConfigError, match=r"x must be torch\.float32 as the weights; got torch\.f"):
+        module(sequence())
+
+
+@pytest.mark.usefixtures("as_in_use")
+def test_input_on_another_device_or_of_another_kind_is_refused_in_one_sentence(name):
+    module = build(name)
+    with pytest.raises(ConfigError, match="x must be on cpu as the weights; got meta"):
+        module(sequence().to("meta"))
+    with pytest.raises(ConfigError, match="x must be a tensor; got list"):
+        module([[[1.0]]])
+
+
+def test_batch_without_a_sequence_has_no_output(name):
+    # Half of the implementations broke down, the others did not.
+    assert build(name)(sequence()[:0]).shape == (0, 11, 15)
+
+
+def test_autocast_may_give_another_dtype_than_the_weights(name):
+    module = build(name, dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert module(sequence(dtype=torch.bfloat16)).isfinite().all()
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("dtype", [torch.int32, torch.bool, torch.complex64, "float32", None])
+def test_dtype_that_no_layer_is_computed_in_is_refused(dtype):
+    with pytest.raises(ConfigError, match=r"dtype must be one of torch\.float64, .*; got "):
+        build("looped", dtype=dtype)
+
+
+def test_device_that_is_not_there_is_refused():
+    weights = HeadWeights.init(TOTAL, generator=torch.Generator().manual_seed(20))
+    with pytest.raises(DeviceError, match=r"device must be one of cpu, .*; got 'nope'"):
+        build_attention("looped", TOTAL, weights, device="nope")

@@ -1,0 +1,59 @@
+import torch
+
+from attention.layer_cache import LayerCache
+from tests.implementations.contract import build as build_layer
+
+
+def builder(built):
+    def build():
+        built.append(build_layer("looped"))
+        return [built[-1]]
+
+    return build
+
+
+def get(cache, weights, built, key=("fused", 3)):
+    return cache.get(key, weights, builder(built))
+
+
+def test_layers_are_built_once_for_each_key():
+    cache, weights, built = LayerCache(), [torch.ones(2)], []
+    assert get(cache, weights, built) == get(cache, weights, built)
+    get(cache, weights, built, key=("looped", 3))
+    assert len(built) == 2
+
+
+def test_layers_are_built_anew_when_a_weight_changes_in_place():
+    # A fused matrix is a copy: it was kept, and the model went on with the old numbers.
+    cache, weights, built = LayerCache(), [torch.ones(2), torch.ones(3)], []
+    get(cache, weights, built)
+    weights[1].zero_()
+    assert get(cache, weights, built) == [built[1]]
+
+
+def test_layers_are_built_anew_when_a_weight_is_another_tensor():
+    cache, first, second, built = LayerCache(), torch.ones(2), torch.ones(2), []
+    get(cache, [first], built)
+    get(cache, [second], built)
+    assert len(built) == 2
+
+
+def test_weights_made_in_inference_mode_are_taken():
+    with torch.inference_mode():
+        weights = [torch.ones(2)]  # torch does not count the changes of these
+    cache, built = LayerCache(), []
+    assert get(cache, weights, built) == get(cache, weights, built)
+
+
+def test_changing_the_list_does_not_change_what_is_kept():
+    cache, weights, built = LayerCache(), [torch.ones(2)], []
+    get(cache, weights, built).clear()
+    assert get(cache, weights, built) == built
+
+
+def test_cleared_layers_are_built_anew():
+    cache, weights, built = LayerCache(), [torch.ones(2)], []
+    get(cache, weights, built)
+    cache.clear()
+    get(cache, weights, built)
+    assert len(built) == 2
