@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import torch
+
 from attention.benchmark.measure import measure
 from attention.benchmark.settings import BenchmarkSettings
 from attention.errors import HeadscopeError
@@ -36,6 +38,7 @@ def answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Measure one head count; the lines of the answer, as they come."""
     try:
         settings = BenchmarkSettings.from_json(request["settings"])
+        torch.set_num_threads(settings.threads)  # for the exact result too: the page has the rest
         for measurement in measure(settings, request["num_heads"]):
             yield {"measurement": measurement.to_json()}
     except HeadscopeError as error:

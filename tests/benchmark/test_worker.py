@@ -1,6 +1,8 @@
 import json
 
-from attention.benchmark import BenchmarkSettings
+import torch
+
+from attention.benchmark import BenchmarkSettings, worker
 from attention.benchmark.worker import answer
 
 
@@ -15,6 +17,15 @@ def test_answer_is_a_line_for_each_implementation_and_an_end():
     lines = ask(3, implementations=("looped", "sdpa"))
     assert [m["measurement"]["implementation"] for m in lines[:-1]] == ["looped", "sdpa"]
     assert lines[-1] == {"done": True}
+
+
+def test_no_more_threads_are_used_than_asked_for(monkeypatch):
+    """The exact result took all cores, and the page stood still meanwhile."""
+    asked = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    monkeypatch.setattr(worker, "measure", lambda *_: asked.append("measuring") or iter(()))
+    ask(3, threads=3)
+    assert asked == [3, "measuring"]
 
 
 def test_refusal_is_one_sentence_and_an_end():
