@@ -11,7 +11,6 @@ from attention.implementations import IMPLEMENTATIONS
 
 LOOP, BATCH = "looped", "batched"
 CLEAR = 0.05  # a smaller difference, as a share of the batch's time, is called none
-CLEAR_IF_DISTURBED = 0.2
 NO_SLOPE_MS = 5e-4
 
 
@@ -44,11 +43,16 @@ class Row:
 
     @property
     def loop_wins(self) -> bool:
-        """Whether the loop is clearly faster, by its median and by its quickest tenth."""
+        """Whether the loop is clearly faster, by its median and by its quickest tenth.
+
+        On a disturbed machine only when nearly all its samples are below nearly all of the
+        batch's.
+        """
         if self.ratio is None or self.ratio_p10 is None:
             return False
-        clear = CLEAR_IF_DISTURBED if self.disturbed else CLEAR
-        return max(self.ratio, self.ratio_p10) <= 1 - clear
+        if self.disturbed and self.by_name[LOOP].p90 >= self.by_name[BATCH].p10:
+            return False
+        return max(self.ratio, self.ratio_p10) <= 1 - CLEAR
 
     @property
     def disturbed(self) -> bool:
@@ -124,10 +128,11 @@ def _title(name: str) -> str:
 
 
 def _slope(name: str, line: Line) -> str:
-    fitness = "" if line.r_squared is None else f" (R² {line.r_squared:.3f})"
-    grows = abs(line.slope) >= NO_SLOPE_MS
-    amount = f"{number(line.slope)} ms" if grows else "less than 0.001 ms"
-    return f"the {_title(name).lower()} {amount}{fitness}"
+    fitness = "" if line.r_squared is None else f"R² {line.r_squared:.3f}"
+    who, amount = f"the {_title(name).lower()}", f"{number(line.slope)} ms"
+    if line.slope >= NO_SLOPE_MS:
+        return f"{who} {amount} ({fitness})" if fitness else f"{who} {amount}"
+    return f"{who} nothing measurable ({', '.join(filter(None, (amount, fitness)))})"
 
 
 def _cost_of_a_head(settings: BenchmarkSettings, found: dict[str, Line]) -> str | None:

@@ -121,9 +121,29 @@ def _chart(asked: Asked, table: "list[Row]", progress: Progress) -> None:
     name = f"{settings} {theme.is_dark()}"
     alt = "Time against number of heads; the sentence and the table below say what it shows."
     live_chart("bench_chart", timing_figure(timing, theme.ink()), name=name, alt=alt)
+    st.caption(plain(shape_words(settings, asked.heads)))
     if said:
         first, *others = map(plain, said)
         st.markdown(" ".join([f"**{first}**", *others]))
+
+
+def shape_words(settings: "BenchmarkSettings", num_heads: int) -> str:
+    """What d_out means here, and every shape on the way, written out."""
+    config = settings.config(num_heads)
+    d_in, d_out, dim = config.d_in, config.d_out, config.head_dim
+    x = (settings.batch, settings.seq_len, d_in)
+    heads = f"{num_heads} {'head' if num_heads == 1 else 'heads'}"
+    if settings.reading == "total":
+        meaning = f"d_out {d_out} is the total: {heads} of head_dim {d_out} / {num_heads} = {dim}"
+    else:
+        meaning = f"d_out {dim} is each head's: {heads} make {num_heads} × {dim} = {d_out}"
+    loop, batch = f"{num_heads} × {(dim, d_in)}", f"{(d_out, d_in)}"
+    through = f", W_O {(config.d_model, d_out)}" if config.out_proj else ", no W_O"
+    out = (settings.batch, settings.seq_len, config.d_model)
+    return (
+        f"{meaning}. Input {x}; W_query of the loop {loop}, of the batch {batch}{through}; "
+        f"output {out}."
+    )
 
 
 def _conditions(settings: "BenchmarkSettings", table: "list[Row]") -> None:

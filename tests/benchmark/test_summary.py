@@ -82,13 +82,24 @@ def test_several_wins_of_the_loop_are_listed_with_the_largest():
     [
         (0.9, None, True),
         (0.97, None, False),
-        (0.9, "busy", False),
-        (0.7, "busy", True),
+        (0.9, "busy", True),
     ],
 )
-def test_small_win_of_the_loop_needs_a_quiet_machine(loop, disturbed, wins):
+def test_win_of_the_loop_must_be_clear(loop, disturbed, wins):
     (row,) = table((2, loop, 1.0), disturbed=disturbed)
     assert row.loop_wins is wins
+
+
+@pytest.mark.parametrize(("disturbed", "wins"), [(None, True), ("busy", False)])
+def test_spreads_that_overlap_are_a_win_on_a_quiet_machine_only(disturbed, wins):
+    loop = point("looped", 2, 0.0, samples=(0.5, 0.7, 0.9), disturbed=disturbed)
+    batch = point("batched", 2, 0.0, samples=(0.8, 1.0, 1.2), disturbed=disturbed)
+    assert rows([loop, batch])[0].loop_wins is wins
+
+
+def test_head_that_costs_nothing_is_told_so():
+    said = sentences(TOTAL, table((1, 1.0, 2.0), (2, 2.0, 1.9), (4, 4.0, 1.7)))[0]
+    assert said.endswith("the batch nothing measurable (−0.100 ms, R² 1.000).")
 
 
 def test_win_by_the_median_alone_is_none():

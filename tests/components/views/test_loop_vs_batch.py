@@ -6,9 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components import live
-from components.jobs import BenchmarkJob, Progress
+from components.jobs import BenchmarkJob
 from components.parts import bench_results
-from components.parts.bench_results import work_words
 from tests.components.bench_builders import FakeWorker, point
 
 APP = Path(__file__).parents[3] / "app.py"
@@ -227,20 +226,3 @@ def test_sentence_stays_when_the_page_runs_again_by_itself(workers):
     page.session_state["messages_by_itself"] = True
     page.run()
     assert words(page).count("d_out must be divisible") == 1
-
-
-@pytest.mark.parametrize(
-    ("progress", "said"),
-    [
-        (Progress(), ""),
-        (Progress(running=True, now=1, done=0, of=4), "Measuring 1 head: 0 of 4 head counts done"),
-        (
-            Progress(running=True, now=8, done=3, of=4, seconds_left=2.4),
-            "Measuring 8 heads: 3 of 4 head counts done, about 2 s left",
-        ),
-        (Progress(running=True, waiting=True), "Another tab is measuring"),
-        (Progress(stopped=True), "Stopped. "),
-    ],
-)
-def test_work_is_told_in_words(progress, said):
-    assert work_words(progress).startswith(said)
