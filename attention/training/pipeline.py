@@ -1,5 +1,6 @@
 """From nothing to a model folder: texts, tokenizer, training, export."""
 
+import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from pathlib import Path
 import torch
 
 from attention.config import AttentionConfig
-from attention.errors import HeadscopeError
+from attention.errors import HeadscopeError, is_number, require_seed
 from attention.model import LanguageModel
 from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
@@ -65,6 +66,18 @@ class Job:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise HeadscopeError(f"{name} must be at least 1; got {value}")
+        require_seed(self.seed)
+        if self.minutes is not None and (not is_number(self.minutes) or self.minutes <= 0):
+            raise HeadscopeError(f"minutes must be above 0; got {self.minutes!r}.")
+        for name in ("work", "out"):  # before half an hour is spent on what cannot be kept
+            folder: Path = getattr(self, name)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                writable = os.access(folder, os.W_OK)
+            except OSError:
+                writable = False
+            if not writable:
+                raise HeadscopeError(f"{name} must be a folder that can be written; got {folder}.")
 
     @property
     def stages(self) -> tuple[Stage, ...]:

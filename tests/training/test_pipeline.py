@@ -97,3 +97,27 @@ def test_the_command_explains_itself():
     assert result.exit_code == 0
     for option in ("--work", "--out", "--seed", "--threads", "--minutes", "--stage2-steps"):
         assert option in result.output
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"minutes": -1.0}, r"minutes must be above 0; got -1\.0"),
+        ({"minutes": float("nan")}, "minutes must be above 0; got nan"),
+        ({"seed": 1 << 64}, "seed must be a whole number"),
+    ],
+)
+def test_what_would_only_be_noticed_after_the_texts_are_fetched_is_refused(
+    tmp_path, changes, message
+):
+    with pytest.raises(HeadscopeError, match=message):
+        Job(work=tmp_path, out=tmp_path, **changes)
+
+
+@pytest.mark.parametrize("name", ["work", "out"])
+def test_folder_that_cannot_be_made_is_refused_before_anything_is_trained(tmp_path, name):
+    # It was noticed after half an hour, when the model was to be written.
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    folders = {"work": tmp_path / "work", "out": tmp_path / "out", name: tmp_path / "file" / "in"}
+    with pytest.raises(HeadscopeError, match=f"{name} must be a folder that can be written; got "):
+        Job(**folders)
