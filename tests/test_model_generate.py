@@ -59,3 +59,14 @@ def test_temperature_that_is_none_is_refused(model, temperature):
 def test_no_tokens_to_add_are_refused(model):
     with pytest.raises(ConfigError, match="num_tokens must be a whole number of at least 1"):
         model.generate(IDS, 0)
+
+
+def test_row_after_the_prompt_is_the_first_generated_token():
+    # Elsewhere the rows were labelled without the prompt's offset.
+    model = small_model()
+    prompt = (7, 1, 2, 3, 5)
+    record = model.run(model.generate(prompt, 3))
+    assert record.seq_len == 8
+    assert record.tokens.ids[:5] == prompt
+    assert record.tokens.ids[5] == int(model.run(prompt).logits[-1].argmax())
+    assert record.tokens.labels[5] == str(record.tokens.ids[5])
