@@ -25,12 +25,14 @@ def settle(record: Patterns) -> None:
     """Put a layer or head that the model lacks right, and say so."""
     for key, count in (("layer", record.num_layers), ("head", record.num_heads)):
         asked = state.whole(key)
-        if asked >= count:
+        if asked < count:
+            continue
+        if asked != state.ENTRIES[key].default:  # nobody asked for the default
             messages.note(
                 f"{key} must be 0 to {count - 1} for this model; got {asked}. "
                 f"{key.capitalize()} {count - 1} is shown."
             )
-            state.put(key, count - 1)
+        state.put(key, count - 1)
 
 
 def chosen(record: Patterns) -> Chosen:

@@ -32,7 +32,9 @@ def _draw(record: derived.Record) -> None:
     strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="small"):
-        numbers, everything = st.columns([2, 5], gap="small", vertical_alignment="center")
+        numbers, everything = st.columns(
+            [2, 5], gap="small", vertical_alignment="center", wrap=False
+        )
         with numbers:
             _choose("layer", record.num_layers)
             _choose("head", record.num_heads)

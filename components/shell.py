@@ -28,7 +28,7 @@ def configure() -> None:
         initial_sidebar_state=SIDEBAR_PX,
     )
     wordmark = WORDMARK.format(mark=mark.read_text(encoding="utf-8"), ink=theme.ink().text)
-    st.logo(wordmark, size="medium", icon_image=wordmark)
+    st.logo(wordmark, size="medium", icon_image=mark.read_text(encoding="utf-8"))
     with st.container(key="styles"):
         st.html(ASSETS / "css" / "headscope.css")
 

@@ -89,8 +89,8 @@ ENTRIES: dict[str, Entry] = {
         words("implementation", "batched"),
         number("threads", 0, most=1024),  # 0: as torch sets it up
         # Explore.
-        number("layer", 0),
-        number("head", 0),
+        number("layer", 1),  # an induction head of the embedded model
+        number("head", 3),
         number("query", -1, least=-1),  # -1: the last token
         number("timed_heads", 0),  # 0: all
         choice("colour", "cividis", "viridis"),

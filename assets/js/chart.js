@@ -1,6 +1,6 @@
 // The link between a Plotly chart and Python: clicks, the frame around what is chosen, and for
 // the grid the hover. Streamlit mounts a chart anew whenever its data change, so this looks for it
-// again; choosing draws only the frame.
+// again; choosing draws only the frame. Meanwhile a copy of the old picture stands in its place.
 
 const TIP_CSS = `
   .tip { position: fixed; z-index: 1000000; pointer-events: none; display: none; max-width: 22rem;
@@ -38,12 +38,41 @@ export default function (component) {
     event.preventDefault();
     component.setTriggerValue(parts.event, next);
   };
+  // Streamlit draws its own figure again when the page is resized: then the frame is put back.
+  const onDrawn = () => {
+    if (!picture()) return;
+    place()?.ghost?.remove();
+    const there = JSON.stringify((chart?.layout.shapes ?? []).map(s => [s.x0, s.x1, s.y0, s.y1]));
+    const wanted = JSON.stringify(parts.shapes.map(s => [s.x0, s.x1, s.y0, s.y1]));
+    if (chart && window.Plotly && there !== wanted) {
+      window.Plotly.relayout(chart, { shapes: parts.shapes });
+    } else {
+      keepCopy();
+    }
+  };
+  const picture = () => document.querySelector(`.st-key-${header.chart} .heatmaplayer image`);
+  const place = () => document.querySelector(`.st-key-${header.chart}_place`);
+  const keepCopy = () => {
+    const [drawn, at] = [chart?.querySelector('.plot-container'), place()];
+    if (!drawn || !at) return;
+    at.ghost = make('div', 'headscope-ghost');
+    at.ghost.style.cssText = 'position:absolute; inset:0; pointer-events:none; overflow:hidden;';
+    at.ghost.setAttribute('aria-hidden', 'true');
+    at.ghost.append(drawn.cloneNode(true));
+    if (at.guard) return;
+    // Lives with the place, not with this call: a chart may go while no call is there to see it.
+    at.guard = new MutationObserver(() => {
+      if (!picture() && !at.ghost.isConnected) at.append(at.ghost);
+    });
+    at.guard.observe(at, { childList: true, subtree: true });
+  };
   const leave = () => {
     onLeave();
     if (!chart) return;
     chart.removeListener?.('plotly_hover', onHover);
     chart.removeListener?.('plotly_unhover', onLeave);
     chart.removeListener?.('plotly_click', onClick);
+    chart.removeListener?.('plotly_afterplot', onDrawn);
     chart.removeEventListener('keydown', onKey);
     chart = null;
   };
@@ -61,7 +90,8 @@ export default function (component) {
       chart.setAttribute('aria-label', header.label);
       chart.addEventListener('keydown', onKey);
     }
-    if (window.Plotly) window.Plotly.relayout(chart, { shapes: parts.shapes });
+    chart.on('plotly_afterplot', onDrawn);
+    onDrawn();
   };
   const observer = new MutationObserver(attach);
   observer.observe(document.body, { childList: true, subtree: true });

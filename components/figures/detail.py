@@ -31,7 +31,7 @@ class Detail:
     top: float
 
 
-def detail_figure(detail: Detail, ink: Ink, *, height: int = 440) -> go.Figure:
+def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     """One head's pattern: queries downward, keys to the right, square cells.
 
     The axes are numeric, so that equal words keep rows of their own. Cells that a query cannot
@@ -41,7 +41,6 @@ def detail_figure(detail: Detail, ink: Ink, *, height: int = 440) -> go.Figure:
     Args:
         detail: what to show.
         ink: the page's colours.
-        height: of the whole figure, px.
     """
     count = len(detail.labels)
     figure = go.Figure([*_hatches(count, detail.look, ink), _heatmap(detail, ink)])
@@ -59,7 +58,6 @@ def detail_figure(detail: Detail, ink: Ink, *, height: int = 440) -> go.Figure:
     }
     ends = [-0.5, count - 0.5]
     figure.update_layout(
-        height=height,
         margin={"l": 8, "r": 8, "t": TOP_PX, "b": 8},
         plot_bgcolor="rgba(0,0,0,0)",
         paper_bgcolor="rgba(0,0,0,0)",

@@ -75,7 +75,6 @@ def grid_figure(
     look: Look,
     top: float,
     ink: Ink,
-    height: int = 380,
 ) -> go.Figure:
     """The heads of one layer.
 
@@ -88,7 +87,6 @@ def grid_figure(
         look: scale and logarithm.
         top: the end of the range that all heads share.
         ink: the page's colours.
-        height: px.
     """
     tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
     rows, columns = tiling.shape
@@ -105,14 +103,18 @@ def grid_figure(
     edge = 0.5 + 0.04 * tiling.side  # room for the frame of a head at the edge
     axis = {"visible": False, "fixedrange": True}
     figure.update_layout(
-        height=height,
         margin={"l": 2, "r": 2, "t": 2, "b": 2},
         plot_bgcolor="rgba(0,0,0,0)",
         paper_bgcolor="rgba(0,0,0,0)",
         font={"family": TEXT_FONT},
         dragmode=False,
         hovermode="closest",
-        xaxis={"range": [-edge, columns - 1 + edge], "constrain": "domain", **axis},
+        xaxis={
+            "range": [-edge, columns - 1 + edge],
+            "constrain": "domain",
+            "constraintoward": "left",
+            **axis,
+        },
         yaxis={
             "range": [rows - 0.5, -edge],
             "scaleanchor": "x",

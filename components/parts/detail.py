@@ -30,10 +30,9 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
         ink: the page's colours.
         alt: what the picture shows, in words.
     """
-    count = len(detail.labels)
-    height = int(np.clip(220 + 8 * count, 430, 640))
-    figure = detail_figure(detail, ink, height=height)
-    st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt)
+    figure = detail_figure(detail, ink)
+    with st.container(key="detail_place"):  # its height follows the window: assets/css
+        st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt, height="stretch")
     header = {
         "chart": CHART,
         "kind": "detail",

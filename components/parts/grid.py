@@ -13,7 +13,6 @@ from components.mounting import event, mount, pack
 from components.theme import Ink
 
 CHART, LINK = "grid", "grid_link"
-HEIGHT = 298  # px
 OPTIONS = {"displayModeBar": False}
 
 
@@ -37,13 +36,17 @@ def draw(
         ink: the page's colours.
     """
     top = look.top(thumbnails)
-    figure = grid_figure(thumbnails, tags, look=look, top=top, ink=ink, height=HEIGHT)
+    figure = grid_figure(thumbnails, tags, look=look, top=top, ink=ink)
     described = "; ".join(
         f"head {head}: {tag or 'no clear habit'}" for head, tag in enumerate(tags)
     )
     alt = f"Layer {chosen.layer}, {len(tags)} heads. {described}"
-    st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt)
     tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
+    rows, columns = tiling.shape
+    with st.container(key="grid_place"):
+        # As high as its width asks for; the rest of the chart's style is in assets/css.
+        st.html(f"<style>.st-key-grid_place {{ --ratio: {columns / rows:.3f}; }}</style>")
+        st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt, height="stretch")
     header = {
         "chart": CHART,
         "kind": "grid",

@@ -194,3 +194,33 @@ def test_every_width_shows_the_heads_without_sideways_scroll(open_app, screensho
     assert side_by_side == (width >= 900)
     if width == 1280:
         assert grid["y"] + grid["height"] <= 800  # the heads are above the fold
+
+
+def test_old_picture_stays_until_the_new_one_is_drawn(open_app, settle):
+    # Streamlit mounts a chart anew whenever its data change: it was blank meanwhile.
+    page = open_app("?layer=0&head=0")
+    page.evaluate("""() => {
+      window.blank = 0;
+      const look = () => {
+        const drawn = name => document.querySelector(`.st-key-${name}_place .heatmaplayer image`);
+        if (!drawn('grid') || !drawn('detail')) window.blank += 1;
+        requestAnimationFrame(look);
+      };
+      look();
+    }""")
+    for layer in (1, 2):
+        page.locator(".st-key-overview .map").press("ArrowDown")
+        expect(heading(page)).to_contain_text(f"Layer {layer} · head 0")
+        settle(page)
+    assert page.evaluate("window.blank") == 0
+
+
+def test_frame_of_the_chosen_head_survives_a_new_window_size(open_app, settle):
+    page = open_app("?layer=1&head=2")
+    for width in (1600, 1000, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_timeout(600)
+        for chart in (GRID, DETAIL):
+            framed = f"document.querySelector('{chart}').layout.shapes?.length === 1"
+            page.wait_for_function(framed)
+    settle(page)
