@@ -32,6 +32,7 @@ class Progress:
         measurements: all points of the benchmark asked about.
         running: whether more of them are to come.
         now: the head count being measured; None when none is.
+        most: the largest head count that the work has.
         waiting: whether another tab's measurement has its turn.
         done: head counts measured since the work began.
         of: head counts that the work has.
@@ -43,6 +44,7 @@ class Progress:
     measurements: "tuple[Measurement, ...]" = ()
     running: bool = False
     now: int | None = None
+    most: int = 0
     waiting: bool = False
     done: int = 0
     of: int = 0
@@ -136,6 +138,7 @@ class BenchmarkJob:
                 points,
                 running=True,
                 now=work.left[0] if work.left else None,
+                most=max(work.all, default=0),
                 waiting=work.waiting,
                 done=done,
                 of=len(work.all),

@@ -132,9 +132,10 @@ def _check_memory(settings: BenchmarkSettings, num_heads: int) -> None:
     free = free_memory()
     cells = settings.batch * num_heads * settings.seq_len**2
     needed = cells * SQUARES_HELD * (8 + DTYPES[settings.dtype].itemsize)
+    noun = "head" if num_heads == 1 else "heads"
     if free is not None and needed > free:
         raise DeviceError(
-            f"memory must be enough for the patterns of {num_heads} heads at "
+            f"memory must be enough for the patterns of {num_heads} {noun} at "
             f"{settings.seq_len} tokens; they need about {needed / 1e9:.1f} GB and "
             f"{free / 1e9:.1f} GB are free. Use fewer heads, a shorter text or a smaller batch."
         )

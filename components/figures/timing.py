@@ -60,7 +60,7 @@ def hover(timing: Timing, m: "Measurement", ratio: float | None) -> str:
     from attention.benchmark.summary import number
 
     heads = f"{m.num_heads} {'head' if m.num_heads == 1 else 'heads'}"
-    said = [f"<b>{_title(m.implementation)}, {heads}</b> of {m.head_dim}, d_out {m.d_out}"]
+    said = [f"<b>{_title(m.implementation)}, {heads}</b> of head_dim {m.head_dim}, d_out {m.d_out}"]
     if m.ok:
         said.append(
             f"{number(m.median)} ms (p10 {number(m.p10)}, p90 {number(m.p90)}; "
@@ -189,7 +189,16 @@ def _layout(timing: Timing, ink: Ink) -> dict[str, Any]:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": ink.text, "size": FONT_PX, "family": FONT},
-        "hoverlabel": {"align": "left", "bgcolor": ink.page, "font": {"color": ink.text}},
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": ink.page,
+            "font": {"color": ink.text, "family": FONT, "size": FONT_PX},
+        },
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": ink.muted,
+            "activecolor": ink.text,
+        },
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False},
         "xaxis": _named(
             axis,

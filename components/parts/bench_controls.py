@@ -172,22 +172,29 @@ def draw_sizes(tokens: int) -> None:
         f"Tokens (0: text's {tokens})",
         "The length of the sequence that is timed. 0: that of the text on the Explore page.",
     )
-    with st.popover("More"):
-        _number("max_heads", "Most heads", "Where the slider and the sweep end.")
-        _number("batch", "Batch", "Sequences at once.")
-        _choice(
-            "passes",
-            "Timed",
-            {"forward": "Forward", "backward": "Forward and backward"},
-            "A forward pass, or one with the gradients of the input and all weights.",
-        )
-        _choice(
-            "allocator",
-            "Memory",
-            {"user": "As a program has it", "tuned": "Allocator tuned"},
-            "Tuned, glibc keeps freed memory instead of giving it back to the system after each "
-            "pass. It decides who wins at long lengths.",
-        )
+    # Drawn when it opens: what is drawn behind closed doors shows its default when they open.
+    more = st.popover("More", key="bench_more_settings", on_change="rerun")
+    if more.open:
+        with more:
+            _draw_more()
+
+
+def _draw_more() -> None:
+    _number("max_heads", "Most heads", "Where the slider and the sweep end.")
+    _number("batch", "Batch", "Sequences at once.")
+    _choice(
+        "passes",
+        "Timed",
+        {"forward": "Forward", "backward": "Forward and backward"},
+        "A forward pass, or one with the gradients of the input and all weights.",
+    )
+    _choice(
+        "allocator",
+        "Memory",
+        {"user": "As a program has it", "tuned": "Allocator tuned"},
+        "Tuned, glibc keeps freed memory instead of giving it back to the system after each "
+        "pass. It decides who wins at long lengths.",
+    )
 
 
 def _number(key: str, title: str, explained: str) -> None:

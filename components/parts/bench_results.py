@@ -113,18 +113,16 @@ def _chart(asked: Asked, table: "list[Row]", progress: Progress) -> None:
     from attention.benchmark.summary import crossover, lines, sentences
 
     settings = asked.settings
-    most = max([asked.heads, *(row.num_heads for row in table)])
-    if progress.running and progress.now is not None:
-        most = max(most, progress.now)
+    most = max([asked.heads, progress.most, *(row.num_heads for row in table)])
     timing = Timing(settings, table, lines(settings, table), crossover(table), most)
     said = sentences(settings, table)
     name = f"{settings} {theme.is_dark()}"
     alt = "Time against number of heads; the sentence and the table below say what it shows."
     live_chart("bench_chart", timing_figure(timing, theme.ink()), name=name, alt=alt)
-    st.caption(plain(shape_words(settings, asked.heads)))
     if said:
         first, *others = map(plain, said)
         st.markdown(" ".join([f"**{first}**", *others]))
+    st.caption(plain(shape_words(settings, asked.heads)))
 
 
 def shape_words(settings: "BenchmarkSettings", num_heads: int) -> str:

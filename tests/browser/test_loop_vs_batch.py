@@ -183,3 +183,14 @@ def test_page_fits_its_window(open_bench, screenshot, width, dark, name):
     assert chart["x"] >= 0
     assert chart["x"] + chart["width"] <= width
     screenshot(page, name)
+
+
+def test_settings_behind_more_show_what_is_set(open_bench):
+    """What is drawn before the popover opens showed its default, not the state."""
+    page = open_bench(f"{SMALL}&heads=1&max_heads=12")
+    wait_until_measured(page)
+    page.get_by_text("More", exact=True).click()
+    expect(page.locator(".st-key-max_heads_widget input")).to_have_value("12")
+    page.locator(".st-key-batch_widget").get_by_test_id("stNumberInputStepUp").click()
+    expect(page.get_by_text(re.compile(r"Input \(2, 11, 48\)"))).to_be_visible()
+    assert "batch=2" in page.url

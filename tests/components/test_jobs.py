@@ -83,7 +83,7 @@ def test_asking_does_not_wait(slow):
     slow.began()
     progress = slow.poll()
     assert progress.running
-    assert (progress.now, progress.done, progress.of) == (1, 0, 2)
+    assert (progress.now, progress.most, progress.done, progress.of) == (1, 2, 0, 2)
 
 
 def test_heads_wanted_meanwhile_join_the_work(slow):

@@ -132,7 +132,7 @@ def test_hover_tells_time_ratio_and_equality():
     said = hover(timing(2), point(asked, "looped", 2), 1.5)
     for part in (
         "Loop, 2 heads",
-        "of 24, d_out 48",
+        "of head_dim 24, d_out 48",
         "1.50 ms",
         "3 samples",
         "1.50× the batch",
