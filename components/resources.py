@@ -20,22 +20,31 @@ if TYPE_CHECKING:
     from attention.tokens import Tokens
 
 
+_torch_is_there = threading.Event()
+
+
 @st.cache_resource(show_spinner=False)
 def start_imports() -> threading.Thread:
-    """Import torch beside the first drawing of the page; it takes two seconds."""
-    thread = threading.Thread(target=import_module, args=("attention.model",), daemon=True)
+    """Import torch, which takes two seconds, and what needs it, in a thread of their own."""
+    thread = threading.Thread(target=_import_all, daemon=True)
     thread.start()
     return thread
 
 
+def _import_all() -> None:
+    for name in ("attention.loading", "attention.scores", "attention.timing"):
+        import_module(name)
+
+
 def imported() -> bool:
-    """Whether torch is there."""
-    return not start_imports().is_alive()
+    """Whether torch is there; starts nothing."""
+    return _torch_is_there.is_set()
 
 
 def wait_for_imports() -> None:
     """Wait until torch is there."""
     start_imports().join()
+    _torch_is_there.set()
 
 
 def model(source: str, device: str, dtype: str) -> "LanguageModel":

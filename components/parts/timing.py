@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ALWAYS = ("looped", "batched", "sdpa")
 ROUNDS = 4
-FEWEST_ROUNDS = 2
+FEWEST_ROUNDS = 1
 LONGEST_S = 1.0  # no further round begins after that
 SECONDS = 0.03  # an implementation and round
 ALIKE = 1.05  # times that differ by less are the same to a reader
@@ -60,24 +60,31 @@ def draw(run: Run, tokens: "Tokens") -> None:
 def _draw(run: Run, tokens: "Tokens") -> None:
     model = resources.model(run.source, run.device, run.dtype)
     most = model.config.num_heads
-    left, middle, right = st.columns([3, 8, 8], gap="medium", vertical_alignment="center")
+    left, middle, right = st.columns([3, 8, 10], gap="medium", vertical_alignment="center")
     with left:
         heads = _heads(most)
-        again = st.button("Measure again", key="measure_again")
     with middle:
         bars = st.container(key="timing_bars_place")
         progress = st.empty()
     with right:
-        words = st.container(gap="small")
+        words = st.container(gap=None)
+        again = _buttons()
     timing = _measure(run, tokens, heads, progress, again=again)
     with bars:
         mount("bars", "timing_bars", {"rows": bar_rows(timing)})
     with words:
         st.markdown(plain(verdict(timing)))
-        st.caption(plain(f"{equality(timing)} {conditions(run, model, tokens, timing)}"))
+        st.caption(plain(equality(timing)), help=conditions(run, model, tokens, timing))
+
+
+def _buttons() -> bool:
+    """Whether to measure again; the other button leads to the view that explains the times."""
+    with st.container(horizontal=True, gap="medium", key="timing_buttons"):
+        again = st.button("Measure again", key="measure_again", type="tertiary")
         if st.button("See why: add heads and watch", key="see_why", type="tertiary"):
             state.put("view", "loop-vs-batch")
             st.rerun()
+    return again
 
 
 def _heads(most: int) -> int:

@@ -28,16 +28,21 @@ def render() -> None:
 
 
 def _draw_beforehand(count: DeltaGenerator) -> None:
-    """While torch is imported, draw what was worked out beforehand; then begin again."""
+    """Draw what was worked out beforehand, import torch, then begin again.
+
+    In this order, because the two would slow each other down.
+    """
     first = first_map.load() if _is_untouched() else None
     if first is not None:
         count.caption(f"{len(first.tokens)} tokens")
         chosen.settle(first)
         pictures.draw(first)
     loading = st.empty()
-    while not resources.imported():
+    importing = resources.start_imports()
+    while importing.is_alive():
         loading.caption("Loading the model …")  # also lets Streamlit stop here for a click
         time.sleep(0.05)
+    resources.wait_for_imports()
     st.rerun()
 
 
