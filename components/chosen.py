@@ -21,6 +21,11 @@ class Chosen:
     query: int
 
 
+def exists(record: Patterns) -> bool:
+    """Whether the run has the layer and the head asked for."""
+    return state.whole("layer") < record.num_layers and state.whole("head") < record.num_heads
+
+
 def settle(record: Patterns) -> None:
     """Put a layer or head that the model lacks right, and say so."""
     for key, count in (("layer", record.num_layers), ("head", record.num_heads)):

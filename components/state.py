@@ -6,7 +6,7 @@ shown. A widget lives in a slot of its own (`slot(key)`) and hands its value ove
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -17,6 +17,7 @@ Value = str | int | bool
 LONGEST_ADDRESS_TEXT = 2_000  # characters; more would not survive in every browser and server
 _STARTED = "address_read"
 _NOTES = "address_notes"
+_SHOWN = "address_notes_shown"
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,14 @@ def _read_address() -> None:
 def address_notes() -> list[str]:
     """What was wrong with the address, a sentence each; empty once the reader has moved on."""
     notes: list[str] = st.session_state.pop(_NOTES, [])
+    st.session_state[_SHOWN] = notes
     return notes
+
+
+def begin_again() -> NoReturn:
+    """Run the page from the top for the same reader, who has not moved on: notes stay."""
+    st.session_state[_NOTES] = st.session_state[_SHOWN]
+    st.rerun()
 
 
 def end() -> None:

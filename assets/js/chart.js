@@ -116,11 +116,7 @@ function grid(header, weights) {
     const [y, x] = [row % pitchY, column % pitchX];
     return head < heads && x < side && y < side ? { head, y, x } : null;
   };
-  const span = cell => {
-    const last = Math.min(cell * step + step, labels.length) - 1;
-    if (step === 1) return `${cell} · ${labels[cell]}`;
-    return `${cell * step}–${last} · ${labels.slice(cell * step, last + 1).join(' ')}`;
-  };
+  const span = spans(labels, step);
   const words = point => {
     const at = place(point);
     if (!at) return '';
@@ -148,22 +144,33 @@ function grid(header, weights) {
   };
 }
 
+// What a cell's side stands for: one token, or the tokens that are pooled in it.
+function spans(labels, step) {
+  return cell => {
+    const last = Math.min(cell * step + step, labels.length) - 1;
+    if (step === 1) return `${cell} · ${labels[cell]}`;
+    return `${cell * step}–${last} · ${labels.slice(cell * step, last + 1).join(' ')}`;
+  };
+}
+
 function detail(header) {
-  const { query, labels, accent } = header;
+  const { query, labels, step, accent } = header;
+  const span = spans(labels, step);
+  const row = query === null ? null : Math.floor(query / step);
   const words = point => {
     if (!Array.isArray(point.pointIndex)) return '';
-    const [row, column] = point.pointIndex;
+    const [y, x] = point.pointIndex;
     const weight = point.customdata ?? point.z;
     const shown = typeof weight === 'number' && !Number.isNaN(weight);
-    const said = shown ? `weight ${figure(weight)}${header.of}`
-      : column > row ? 'cannot attend: later token' : 'hidden: first token';
-    return `query ${row} · ${labels[row]}\nkey ${column} · ${labels[column]}\n${said}`;
+    const said = shown
+      ? `${step === 1 ? 'weight' : 'largest weight'} ${figure(weight)}${header.of}`
+      : x > y ? 'cannot attend: later token' : 'hidden: first token';
+    return `query ${span(y)}\nkey ${span(x)}\n${said}`;
   };
   return {
     words,
     event: 'query',
-    chosen: point => (Array.isArray(point.pointIndex) ? point.pointIndex[0] : null),
-    shapes: query === null ? []
-      : [frame(-0.5, query - 0.5, query + 0.5, query + 0.5, accent, 1.5)],
+    chosen: point => (Array.isArray(point.pointIndex) ? point.pointIndex[0] * step : null),
+    shapes: row === null ? [] : [frame(-0.5, row - 0.5, row + 0.5, row + 0.5, accent, 1.5)],
   };
 }

@@ -7,10 +7,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.figures.labels import CODE_FONT, TEXT_FONT, escaped, shortened, thinned
-from components.looks import LOG_FLOOR, Look, Weights
+from components.looks import LOG_FLOOR, Look, Weights, pooled, step
 from components.theme import Ink, colorscale
 
 MOST_LABELS = 48  # a side; more would overlap
+MOST_CELLS = 512  # a side; more take the browser seconds to draw
 TOP_PX = 46  # for the colour bar
 
 
@@ -19,7 +20,7 @@ class Detail:
     """What the picture shows.
 
     Attributes:
-        weights: (query, key) as they are shown; NaN where nothing is drawn.
+        weights: (query, key), a cell for each pair of tokens; NaN where nothing is drawn.
         labels: of the tokens, in the order of the text.
         look: scale, logarithm, hidden first token.
         top: the end of the colour range.
@@ -30,11 +31,17 @@ class Detail:
     look: Look
     top: float
 
+    @property
+    def step(self) -> int:
+        """How many tokens a side one cell of the picture covers: 1 up to MOST_CELLS tokens."""
+        return step(len(self.labels), MOST_CELLS)
+
 
 def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     """One head's pattern: queries downward, keys to the right, square cells.
 
-    The axes are numeric, so that equal words keep rows of their own. Cells that a query cannot
+    The axes are numeric, so that equal words keep rows of their own. A text of more than
+    MOST_CELLS tokens is max-pooled, and the colour bar says so. Cells that a query cannot
     look at are gaps, hatched. Hover and click belong to the page's bridge, which knows all
     labels; the frame around the chosen row too.
 
@@ -42,13 +49,15 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
         detail: what to show.
         ink: the page's colours.
     """
-    count = len(detail.labels)
-    figure = go.Figure([*_hatches(count, detail.look, ink), _heatmap(detail, ink)])
+    weights = pooled(detail.weights, MOST_CELLS)
+    firsts = detail.labels[:: detail.step]
+    count = len(firsts)
+    figure = go.Figure([*_hatches(count, detail.look, ink), _heatmap(weights, detail, ink)])
     at = thinned(count, MOST_LABELS)
     axis = {
         "tickmode": "array",
         "tickvals": at,
-        "ticktext": [escaped(shortened(detail.labels[i])) for i in at],
+        "ticktext": [escaped(shortened(firsts[i])) for i in at],
         "tickfont": {"family": CODE_FONT, "size": 12 if len(at) <= 26 else 9, "color": ink.text},
         "showgrid": False,
         "zeroline": False,
@@ -71,25 +80,27 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     return figure
 
 
-def _heatmap(detail: Detail, ink: Ink) -> go.Heatmap:
+def _heatmap(weights: Weights, detail: Detail, ink: Ink) -> go.Heatmap:
     """The weights; on a log scale their places on it, with the weights beside them."""
     look, top = detail.look, detail.top
     return go.Heatmap(
-        z=look.position(detail.weights, top) if look.log else detail.weights,
-        customdata=detail.weights if look.log else None,
+        z=look.position(weights, top) if look.log else weights,
+        customdata=weights if look.log else None,
         zmin=0,
         zmax=1 if look.log else top,
         colorscale=colorscale(look.scale),
         hoverinfo="none",  # no label of Plotly's own, but its events
         hoverongaps=True,
-        colorbar=_colorbar(look, top, ink),
+        colorbar=_colorbar(detail, ink),
     )
 
 
-def _colorbar(look: Look, top: float, ink: Ink) -> dict[str, object]:
+def _colorbar(detail: Detail, ink: Ink) -> dict[str, object]:
+    look, top, by = detail.look, detail.top, detail.step
     end = "1" if top == 1 else f"{top:.3g}, the largest of the layer"
     rest = "; first token hidden, rest renormalised" if look.hide_first else ""
     scale = ", log scale" if look.log else ""
+    cells = f"; a cell is the largest of {by} × {by}" if by > 1 else ""
     bar: dict[str, object] = {
         "orientation": "h",
         "thickness": 8,
@@ -102,7 +113,7 @@ def _colorbar(look: Look, top: float, ink: Ink) -> dict[str, object]:
         "outlinewidth": 0,
         "tickfont": {"size": 10, "color": ink.muted},
         "title": {
-            "text": f"weight, 0 to {end}{scale}{rest}",
+            "text": f"weight, 0 to {end}{scale}{rest}{cells}",
             "side": "top",
             "font": {"size": 11, "color": ink.muted},
         },

@@ -37,6 +37,7 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
         "chart": CHART,
         "kind": "detail",
         "query": query,
+        "step": detail.step,
         "labels": list(detail.labels),
         "of": " of the rest" if detail.look.hide_first else "",
         "accent": ink.accent,

@@ -33,9 +33,8 @@ def _draw_beforehand(count: DeltaGenerator) -> None:
     In this order, because the two would slow each other down.
     """
     first = first_map.load() if _is_untouched() else None
-    if first is not None:
+    if first is not None and chosen.exists(first):
         count.caption(f"{len(first.tokens)} tokens")
-        chosen.settle(first)
         pictures.draw(first)
     loading = st.empty()
     importing = resources.start_imports()
@@ -43,7 +42,7 @@ def _draw_beforehand(count: DeltaGenerator) -> None:
         loading.caption("Loading the model …")  # also lets Streamlit stop here for a click
         time.sleep(0.05)
     resources.wait_for_imports()
-    st.rerun()
+    state.begin_again()
 
 
 def _is_untouched() -> bool:

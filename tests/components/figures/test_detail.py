@@ -103,3 +103,19 @@ def test_one_token_is_one_cell_of_weight_one():
 def test_labels_that_look_like_html_are_shown_as_text():
     figure, _ = drawn(["<b>x</b>", "a&b"])
     assert list(figure.layout.xaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt;", "a&amp;b"]
+
+
+def test_long_text_is_pooled_and_the_colour_bar_says_so():
+    labels = [str(place) for place in range(1030)]
+    figure, heatmap = drawn(labels)
+    assert np.shape(heatmap.z) == (344, 344)  # three tokens a cell
+    assert "largest of 3 × 3" in heatmap.colorbar.title.text
+    axis = figure.layout.xaxis
+    assert [int(text) for text in axis.ticktext] == [3 * place for place in axis.tickvals]
+
+
+@pytest.mark.parametrize("count", [1, 2, 512])
+def test_every_pair_of_tokens_has_a_cell_up_to_the_limit(count):
+    _, heatmap = drawn(["x"] * count)
+    assert np.shape(heatmap.z) == (count, count)
+    assert "largest of" not in heatmap.colorbar.title.text

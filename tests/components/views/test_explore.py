@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from attention import devices
 from attention.loading import EMBEDDED
+from components import resources
 from components.samples import SAMPLES
 from components.state import LONGEST_ADDRESS_TEXT
 
@@ -275,3 +277,21 @@ def test_fewer_heads_are_timed_when_asked():
     assert any("With 3 heads a layer" in note.value for note in page.markdown)
     page.number_input(key="timed_heads_widget").increment().run()
     assert any("With 4 heads a layer" in note.value for note in page.markdown)
+
+
+def test_see_why_opens_the_other_view():
+    page = open_page()
+    page.button(key="see_why").click().run()
+    assert page.session_state["view"] == "loop-vs-batch"
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [({"colour": "jet"}, "colour in the address"), ({"layer": 99}, "layer must be 0 to 3")],
+)
+def test_sentence_about_the_address_outlives_the_first_map(monkeypatch, query, sentence):
+    # The map that is drawn before torch is there is followed by a run from the top.
+    monkeypatch.setattr(resources, "_torch_is_there", threading.Event())
+    page = open_page(**query)
+    assert len(said(page)) == 1
+    assert sentence in said(page)[0]
