@@ -173,7 +173,8 @@ def conclusion(settings: "BenchmarkSettings", found: "Sequence[Measurement]") ->
     yield ""
     for name, line in lines(settings, measured).items():
         fitness = NOTHING if line.r_squared is None else f"{line.r_squared:.3f}"
-        yield f"{name}: {number(line.slope)} ms a head + {number(line.intercept)} ms, R² {fitness}"
+        sign, base = "−" if line.intercept < 0 else "+", number(abs(line.intercept))
+        yield f"{name}: {number(line.slope)} ms a head {sign} {base} ms, R² {fitness}"
     yield ""
     yield from sentences(settings, measured)
 

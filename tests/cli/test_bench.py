@@ -120,3 +120,14 @@ def test_head_count_of_thousands_of_digits_is_one_sentence():
 def test_file_name_that_is_too_long_is_one_sentence(tmp_path):
     with pytest.raises(HeadscopeError, match="file must be writable; "):
         Files(tmp_path / ("x" * 300), None).check()
+
+
+def test_line_below_zero_at_no_heads_is_written_with_one_sign():
+    settings = BenchmarkSettings(heads=(1, 3), d_out=15, implementations=("looped",))
+    found = [
+        Measurement(
+            implementation="looped", num_heads=n, head_dim=5, d_out=15, samples=(ms,), equal=True
+        )
+        for n, ms in ((1, 1.0), (3, 5.0))
+    ]
+    assert "looped: 2.00 ms a head − 1.00 ms, R² –" in list(conclusion(settings, found))
