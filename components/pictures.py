@@ -31,12 +31,13 @@ def _draw(record: derived.Record) -> None:
 
     strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
     left, right = st.columns([11, 10], gap="medium")
-    with left, st.container(key="heads", gap="small"):
-        numbers, everything = st.columns(
-            [2, 5], gap="small", vertical_alignment="center", wrap=False
+    with left, st.container(key="heads", gap="xsmall"):
+        layer, head, everything = st.columns(
+            [3, 3, 7], gap="small", vertical_alignment="center", wrap=False
         )
-        with numbers:
+        with layer:
             _choose("layer", record.num_layers)
+        with head:
             _choose("head", record.num_heads)
         with everything:
             all_thumbnails = derived.all_thumbnails(record, overview.SIDE, look)
@@ -44,7 +45,7 @@ def _draw(record: derived.Record) -> None:
         grid.draw(thumbnails, tags[at.layer], names, chosen=at, look=look, ink=ink)
         st.markdown(plain(sentences.of_layer(at.layer, labels[at.layer])))
         st.caption(plain(grid.legend(len(names), look, top)))
-    with right, st.container(key="one_head", gap="small"):
+    with right, st.container(key="one_head", gap="xsmall"):
         said = sentences.of_head(at.layer, at.head, labels[at.layer][at.head], pattern)
         st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]")
         detail.draw(Detail(pattern, names, look, top), at.query, ink, said)
@@ -55,7 +56,7 @@ def _draw(record: derived.Record) -> None:
 
 def _choose(key: str, count: int) -> None:
     st.number_input(
-        f"{key.capitalize()} (0 to {count - 1})",
+        f"{key.capitalize()}, 0–{count - 1}",
         min_value=0,
         max_value=count - 1,
         step=1,

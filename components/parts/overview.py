@@ -11,7 +11,7 @@ from components.theme import Ink, lookup
 
 KEY = "overview"
 SIDE = 24  # cells a side of each head, at most
-LARGEST = 26  # px a side of each head, at most
+LARGEST = 20  # px a side of each head, at most
 
 
 def draw(thumbnails: Weights, tags: list[list[str]], chosen: Chosen, look: Look, ink: Ink) -> None:

@@ -90,7 +90,7 @@ def test_address_restores_the_view():
     )  # fmt: skip
     assert page.text_area[0].value == "a b a b"
     assert [
-        box.value for box in page.number_input if box.label.startswith(("Layer", "Head ("))
+        box.value for box in page.number_input if box.label.startswith(("Layer,", "Head,"))
     ] == [2, 5]
     assert component(page, "overview")["chosen"] == [2, 5]
     assert component(page, "strip")["query"] == 3
