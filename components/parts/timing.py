@@ -60,7 +60,9 @@ def draw(run: Run, tokens: "Tokens") -> None:
 def _draw(run: Run, tokens: "Tokens") -> None:
     model = resources.model(run.source, run.device, run.dtype)
     most = model.config.num_heads
-    left, middle, right = st.columns([3, 8, 10], gap="medium", vertical_alignment="center")
+    left, middle, right, last = st.columns(
+        [7, 12, 18, 8], gap="medium", vertical_alignment="center"
+    )
     with left:
         heads = _heads(most)
     with middle:
@@ -68,6 +70,7 @@ def _draw(run: Run, tokens: "Tokens") -> None:
         progress = st.empty()
     with right:
         words = st.container(gap=None)
+    with last:
         again = _buttons()
     timing = _measure(run, tokens, heads, progress, again=again)
     with bars:
@@ -79,9 +82,9 @@ def _draw(run: Run, tokens: "Tokens") -> None:
 
 def _buttons() -> bool:
     """Whether to measure again; the other button leads to the view that explains the times."""
-    with st.container(horizontal=True, gap="medium", key="timing_buttons"):
+    with st.container(gap=None, key="timing_buttons"):
         again = st.button("Measure again", key="measure_again", type="tertiary")
-        if st.button("See why: add heads and watch", key="see_why", type="tertiary"):
+        if st.button("See why: add heads", key="see_why", type="tertiary"):
             state.put("view", "loop-vs-batch")
             st.rerun()
     return again
@@ -98,7 +101,7 @@ def _heads(most: int) -> int:
         st.session_state["timed_heads"] = 0 if heads == most else heads
 
     wanted: int = st.number_input(
-        "Heads a layer",
+        "Heads",
         min_value=1,
         max_value=most,
         step=1,
@@ -205,7 +208,7 @@ def equality(timing: Timing) -> str:
 
 
 def _delta(value: float) -> str:
-    return "0 (equal to the last bit)" if value == 0 else f"{value:.1e}"
+    return "0" if value == 0 else f"{value:.1e}"
 
 
 def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timing) -> str:
