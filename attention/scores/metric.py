@@ -74,10 +74,11 @@ def telling(
     Left out are cells that a simpler template claims (the first, the previous and the current
     token): in `a b a b` the token after the earlier copy is also the previous token, and a head
     that always looks one token back would pass for one that looks for repeats. So are whole rows
-    where the cells are more than half of what can be attended to, as in `la la la la`: any head
-    would score there.
+    that repeat the token just before, as in `la la la la`, and those where the cells are more than
+    a quarter of what can be attended to: heads of any kind would score there.
     """
     keys = positions(ids)
     far = cells & (keys > 0) & (keys < queries[:, None] - 1)
-    few = 2 * far.sum(dim=1, keepdim=True) <= queries[:, None] + 1
-    return far & few
+    few = 4 * far.sum(dim=1) <= queries + 1
+    fresh = ids[queries] != ids[(queries - 1).clamp(min=0)]
+    return far & (few & fresh)[:, None]

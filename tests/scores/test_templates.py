@@ -54,7 +54,8 @@ def test_induction_does_not_take_the_last_token_for_the_one_before_the_first():
     [
         ([7, 1, 2, 3, 1, 2, 3], [(4, 1), (5, 2), (6, 3)]),
         ([5, 2, 3, 5], []),  # the copy is the first token, where many heads rest
-        ([0, 4, 4, 4], [(3, 1)]),  # the nearest copy is the previous token
+        ([0, 4, 4, 4], []),  # a run of one token: heads of any kind would score
+        ([0, 4, 5, 6, 4], [(4, 1)]),
         ([1, 2, 3, 4], []),
     ],
 )
