@@ -5,7 +5,7 @@ Every figure of time on the page and on the command line comes from `time_interl
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import torch
 from jaxtyping import Float
@@ -155,7 +155,7 @@ def time_forward(
 ) -> dict[str, list[float]]:
     """Time the whole model's forward pass with its heads computed in several ways.
 
-    Uses as many threads as torch uses in this process now.
+    Uses as many threads as torch uses in this process now; see `forward_clock`.
 
     Args:
         model: what to run.
@@ -174,6 +174,7 @@ def time_forward(
         DeviceError: when the device has no memory left.
     """
     ids = torch.tensor([model.tokens(tokens).ids], device=model.device)
+    clock, _ = forward_clock(model.device)
 
     def forward(name: str) -> Call:
         layers = model.attention_layers(name, num_heads=num_heads)
@@ -186,7 +187,19 @@ def time_forward(
             threads=torch.get_num_threads(),
             rounds=rounds,
             min_run_time=min_run_time,
+            clock=clock,
         )
+
+
+def forward_clock(device: torch.device) -> tuple[Clock, str]:
+    """What `time_forward` reads, and its name.
+
+    One thread on a CPU is timed by its own CPU time, which other programs do not lengthen;
+    several threads, or another device, by the wall clock.
+    """
+    if device.type == "cpu" and torch.get_num_threads() == 1:
+        return thread_time, "CPU time"
+    return perf_counter, "wall clock"
 
 
 @dataclass(frozen=True)

@@ -136,21 +136,16 @@ def devices() -> "tuple[Device, ...]":
     return tuple(available_devices())
 
 
-@st.cache_resource(show_spinner=False)
-def _own_threads() -> int:
-    import torch
-
-    return torch.get_num_threads()
-
-
 def use_threads(wanted: int) -> int:
-    """Set torch's threads within an operator, for the whole process; 0 is torch's own number.
+    """Set torch's threads within an operator, for the whole process; 0 is half the cores.
 
     Returns the number now in use.
     """
     import torch
 
-    threads = wanted or _own_threads()
+    from attention.benchmark.settings import default_threads
+
+    threads = wanted or default_threads()
     if threads != torch.get_num_threads():
         torch.set_num_threads(threads)
     return threads

@@ -197,7 +197,7 @@ def _advanced(device: "Device") -> None:
         help="What the model computes in, of those that the device does.",
     )
     st.number_input(
-        "Threads (0: as torch sets it up)",
+        "Threads (0: half the cores)",
         min_value=0,
         max_value=max(os.cpu_count() or 1, state.whole("threads")),
         step=1,

@@ -88,7 +88,7 @@ ENTRIES: dict[str, Entry] = {
         words("device", "cpu"),
         words("dtype", "float32"),
         words("implementation", "batched"),
-        number("threads", 0, most=1024),  # 0: as torch sets it up
+        number("threads", 0, most=1024),  # 0: half the cores
         # Explore.
         number("layer", 1),  # an induction head of the embedded model
         number("head", 3),

@@ -1,4 +1,5 @@
 import itertools
+import time
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from attention.timing import (
     WARM_UP_CALLS,
     CudaStopwatch,
     compare,
+    forward_clock,
     largest_difference,
     time_forward,
     time_interleaved,
@@ -247,3 +249,23 @@ def test_largest_difference_is_absolute():
 def test_largest_difference_shows_nan():
     nan = torch.tensor([1.0, float("nan")])
     assert largest_difference(nan, torch.ones(2)) != largest_difference(nan, torch.ones(2))
+
+
+# ------------------------------------------------------------------ the clock of a forward pass
+
+
+@pytest.fixture
+def threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_one_thread_is_timed_by_its_own_cpu_time(threads):
+    # On a busy machine the wall clock made a forward pass of 2 ms take 400.
+    threads(1)
+    assert forward_clock(torch.device("cpu")) == (time.thread_time, "CPU time")
+    threads(2)
+    assert forward_clock(torch.device("cpu")) == (time.perf_counter, "wall clock")
+    threads(1)
+    assert forward_clock(torch.device("cuda")) == (time.perf_counter, "wall clock")

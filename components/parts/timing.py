@@ -215,13 +215,16 @@ def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timin
     """What was measured, and where."""
     import torch
 
+    from attention.timing import forward_clock
+
     count = min(len(samples) for samples in timing.samples.values())
     threads = torch.get_num_threads()
     where = f"{threads} thread{'s' if threads != 1 else ''}" if run.device == "cpu" else run.device
+    _, clock = forward_clock(model.device)
     return (
         f"Bars: median of the model's forward pass over {len(tokens)} tokens, line p10 to p90, "
-        f"at least {count} samples each, interleaved; {run.dtype}, {where}, torch "
-        f"{torch.__version__}."
+        f"at least {count} samples each, interleaved; {run.dtype}, {where}, {clock}, "
+        f"torch {torch.__version__}."
     )
 
 

@@ -12,7 +12,7 @@ from tests.browser.server import ROOT, AppServer
 IMAGES = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 1280, 800
 ACTION_LIMIT_MS = 120_000
-EXPLORE = "?layer=1&head=3&query=16"
+EXPLORE = "?layer=1&head=3&query=17"
 LOOP_VS_BATCH = "?view=loop-vs-batch&heads=16&max_heads=16"
 
 
