@@ -12,9 +12,9 @@ HABITS = {
     "previous_token": "looks one token back: {} of its weight on average",
     "current_token": "looks at the token itself: {} of its weight on average",
     "first_token": "rests on the first token: {} of its weight on average",
-    "duplicate_token": "looks at earlier copies of the same token: {} on each on average",
-    "induction": "looks at what came after earlier copies of the token (induction): {} on each "
-    "on average",
+    "duplicate_token": "looks at earlier copies of the token: {} of its weight where there are any",
+    "induction": "looks at what came after the token before (induction): {} of its weight where "
+    "the token repeats",
     "entropy": "spreads its weight broadly: {} of the entropy of an even spread",
 }
 
