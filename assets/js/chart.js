@@ -45,7 +45,7 @@ export default function (component) {
     const there = JSON.stringify((chart?.layout.shapes ?? []).map(s => [s.x0, s.x1, s.y0, s.y1]));
     const wanted = JSON.stringify(parts.shapes.map(s => [s.x0, s.x1, s.y0, s.y1]));
     if (chart && window.Plotly && there !== wanted) {
-      window.Plotly.relayout(chart, { shapes: parts.shapes });
+      window.Plotly.relayout(chart, { shapes: parts.shapes }).then(keepCopy);
     } else {
       keepCopy();
     }
@@ -54,7 +54,7 @@ export default function (component) {
   const place = () => document.querySelector(`.st-key-${header.chart}_place`);
   const keepCopy = () => {
     const [drawn, at] = [chart?.querySelector('.plot-container'), place()];
-    if (!drawn || !at) return;
+    if (!drawn?.querySelector('.heatmaplayer image') || !at) return;
     at.ghost = make('div', 'headscope-ghost');
     at.ghost.style.cssText = 'position:absolute; inset:0; pointer-events:none; overflow:hidden;';
     at.ghost.setAttribute('aria-hidden', 'true');

@@ -26,7 +26,9 @@ FEWEST_ROUNDS = 1
 LONGEST_S = 1.0  # no further round begins after that
 SECONDS = 0.03  # an implementation and round
 ALIKE = 1.05  # times that differ by less are the same to a reader
+DRAWING_S = 0.5  # that the browser needs for new pictures
 KEPT = "timing_kept"
+PICTURED = 4  # of the key of what is kept: what the pictures depend on too
 Samples = dict[str, list[float]]  # ms
 
 
@@ -131,6 +133,8 @@ def _measure(
     kept = st.session_state.get(KEPT)
     if kept is None or kept[0] != key or again:
         samples: Samples = {name: [] for name in names}
+        if kept is None or kept[0][:PICTURED] != key[:PICTURED]:
+            _wait_for_the_pictures(progress)
         with resources.timing_turn():
             deadline = time.monotonic() + LONGEST_S
             for turn in range(ROUNDS):
@@ -147,6 +151,13 @@ def _measure(
     progress.empty()
     difference = compare(model, tokens, run.implementation, other, num_heads=heads)
     return Timing(kept[1], difference, run.implementation, other, heads)
+
+
+def _wait_for_the_pictures(progress: DeltaGenerator) -> None:
+    """Let a browser on this machine draw first: it and the timing would disturb each other."""
+    for _ in range(5):
+        progress.caption("Measuring …")  # also lets Streamlit stop here for a click
+        time.sleep(DRAWING_S / 5)
 
 
 def bar_rows(timing: Timing) -> list[dict[str, Any]]:

@@ -60,6 +60,16 @@ def tile(page, head):
     )
 
 
+def hovered(page, x, y, word):
+    """The hover's words at a place, once they hold `word`; the mouse trembles meanwhile."""
+    for turn in range(100):
+        page.mouse.move(x + turn % 2, y)
+        if word in (words := page.evaluate(TIP)):
+            return words
+        page.wait_for_timeout(100)
+    raise AssertionError(f"the hover must show {word!r}; it shows {page.evaluate(TIP)!r}")
+
+
 def heading(page):
     return page.locator(".st-key-one_head").get_by_text(re.compile(r"^Layer \d+ · head \d+"))
 
@@ -80,10 +90,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     assert z == [len(labels)] * 2
 
     at = tile(page, 6)
-    page.mouse.move(at["x"], at["y"])
-    page.wait_for_function(f"({TIP})().includes('weight')")
-    words = page.evaluate(TIP)
-    assert words.startswith("head 1.6\n")
+    assert hovered(page, at["x"], at["y"], "weight").startswith("head 1.6\n")
     page.mouse.click(at["x"], at["y"])
     expect(heading(page)).to_contain_text("Layer 1 · head 6")
     settle(page)
@@ -143,11 +150,11 @@ def test_click_on_a_row_of_the_head_makes_it_the_query(open_app, settle):
     page = open_app("?text=a+b+c+d+e")
     plot = page.locator(f"{DETAIL} .nsewdrag").first
     box = plot.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.4)
-    page.wait_for_function(f"({TIP})().includes('cannot attend: later token')")
-    page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.4)
-    page.wait_for_function(f"({TIP})().includes('weight')")
-    page.mouse.click(box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.4)
+    left, right = (box["x"] + box["width"] * share for share in (0.1, 0.9))
+    height = box["y"] + box["height"] * 0.4
+    assert hovered(page, right, height, "later token").endswith("cannot attend: later token")
+    assert hovered(page, left, height, "weight").startswith("query 2 · ␣b\nkey 0 · <bos>\n")
+    page.mouse.click(left, height)
     expect(chips(page).nth(2)).to_have_attribute("aria-selected", "true")
     settle(page)
 
@@ -199,6 +206,8 @@ def test_every_width_shows_the_heads_without_sideways_scroll(open_app, screensho
 def test_old_picture_stays_until_the_new_one_is_drawn(open_app, settle):
     # Streamlit mounts a chart anew whenever its data change: it was blank meanwhile.
     page = open_app("?layer=0&head=0")
+    for chart in (GRID, DETAIL):
+        expect(page.locator(f"{chart} .heatmaplayer image")).to_be_attached()
     page.evaluate("""() => {
       window.blank = 0;
       const look = () => {
