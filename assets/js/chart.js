@@ -55,14 +55,18 @@ export default function (component) {
   const keepCopy = () => {
     const [drawn, at] = [chart?.querySelector('.plot-container'), place()];
     if (!drawn?.querySelector('.heatmaplayer image') || !at) return;
+    at.ghost?.remove();
     at.ghost = make('div', 'headscope-ghost');
     at.ghost.style.cssText = 'position:absolute; inset:0; pointer-events:none; overflow:hidden;';
     at.ghost.setAttribute('aria-hidden', 'true');
     at.ghost.append(drawn.cloneNode(true));
     if (at.guard) return;
     // Lives with the place, not with this call: a chart may go while no call is there to see it.
+    // A place that has left the page must end it: what is put there never shows, and each try would
+    // call it again, for ever.
     at.guard = new MutationObserver(() => {
-      if (!picture() && !at.ghost.isConnected) at.append(at.ghost);
+      if (!at.isConnected) at.guard.disconnect();
+      else if (!picture() && !at.ghost.isConnected) at.append(at.ghost);
     });
     at.guard.observe(at, { childList: true, subtree: true });
   };
