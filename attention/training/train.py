@@ -185,7 +185,7 @@ class Trainer:
             HeadscopeError: the last step of a gated stage is over and its gate is not passed.
         """
         started = time.perf_counter()
-        seen = evaluate(self.model, self.windows)
+        seen = self.see()
         self.progress.seconds += time.perf_counter() - started
         self.progress.log.append(self.entry(stage, seen))
         self.progress.recent.clear()
@@ -199,6 +199,10 @@ class Trainer:
                 f"got {score:.2f}: try another --seed"
             )
         return score >= stage.until_induction
+
+    def see(self) -> Evaluation:
+        """Evaluate the model as it is now; who wants more of a look puts it here."""
+        return evaluate(self.model, self.windows)
 
     def entry(self, stage: Stage, seen: Evaluation) -> LogEntry:
         """Return the log's line of a look."""
