@@ -67,7 +67,7 @@ def write_card(facts: CardFacts) -> str:
         _heads(facts.scores),
         _samples(facts.samples),
         _limits(),
-        _texts(facts.files),
+        texts_section(facts.files),
         _recipe(facts),
         _log(facts.log),
     ]
@@ -150,7 +150,8 @@ def _limits() -> str:
     )
 
 
-def _texts(files: list[CorpusFile]) -> str:
+def texts_section(files: list[CorpusFile]) -> str:
+    """Return the part about the texts: where each comes from, its licence, its hashes."""
     lines = [
         "## Texts",
         "",
