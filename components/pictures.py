@@ -6,9 +6,9 @@ from components import chosen, derived, sentences, sidebar, state, theme
 from components.figures.detail import Detail
 from components.figures.grid import THUMBNAIL
 from components.messages import errors_as_sentences, plain
-from components.parts import detail, grid, overview, strip
+from components.parts import detail, explain, grid, guide, overview, strip
 
-MEANING = "where each token looks (attention pattern)"
+MEANING = "where each token looks"  # its term, attention pattern, is in `explain`
 
 
 @st.fragment
@@ -29,6 +29,7 @@ def _draw(record: derived.Record) -> None:
     top = look.top(thumbnails)
     names = record.tokens.labels
 
+    guide.draw(state.text("text"), labels)
     strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
@@ -46,8 +47,11 @@ def _draw(record: derived.Record) -> None:
         st.markdown(plain(sentences.of_layer(at.layer, labels[at.layer])))
         st.caption(plain(grid.legend(len(names), look, top)))
     with right, st.container(key="one_head", gap="xsmall"):
-        said = sentences.of_head(at.layer, at.head, labels[at.layer][at.head], pattern)
-        st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]")
+        habit = labels[at.layer][at.head]
+        said = sentences.of_head(at.layer, at.head, habit, pattern)
+        with st.container(key="head_title", horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]", width="content")
+            explain.draw(habit)
         detail.draw(Detail(pattern, names, look, top), at.query, ink, said)
         st.markdown(plain(said))
         st.caption(plain(sentences.of_query(pattern[at.query], names, at.query)))

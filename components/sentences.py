@@ -4,19 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from components.explanations import EXPLANATIONS
 from components.first_map import Habit
 from components.looks import Weights
-
-# What a head with a label does, to follow "Head 1.3"; {} is the score in percent.
-HABITS = {
-    "previous_token": "looks one token back: {} of its weight on average",
-    "current_token": "looks at the token itself: {} of its weight on average",
-    "first_token": "rests on the first token: {} of its weight on average",
-    "duplicate_token": "looks at earlier copies of the token: {} of its weight where there are any",
-    "induction": "looks at what came after the token before (induction): {} of its weight where "
-    "the token repeats",
-    "entropy": "spreads its weight broadly: {} of the entropy of an even spread",
-}
 
 
 def percent(share: float) -> str:
@@ -46,7 +36,8 @@ def of_head(layer: int, head: int, label: Habit | None, pattern: Weights) -> str
     """
     name = f"Head {layer}.{head}"
     if label is not None:
-        habit = HABITS.get(label.metric, f"scores {{}} as {label.label}")
+        known = EXPLANATIONS.get(label.metric)
+        habit = f"scores {{}} as {label.label}" if known is None else known.habit
         return f"{name} {habit.format(percent(label.value))}."
     rows = pattern[~np.isnan(pattern).all(axis=1)]
     if not len(rows):
@@ -75,8 +66,6 @@ def of_layer(layer: int, labels: Sequence[Habit | None]) -> str:
     named = [(label.value, head, label) for head, label in enumerate(labels) if label is not None]
     if not named:
         return f"No head of layer {layer} has one clear habit on this text."
-    value, head, label = max(named, key=lambda entry: entry[0])
+    _, head, _ = max(named, key=lambda entry: entry[0])
     count = f"{len(named)} of {len(labels)} heads have a clear habit"
-    return (
-        f"Layer {layer}: {count}; head {layer}.{head} the clearest ({label.label} {short(value)})."
-    )
+    return f"Layer {layer}: {count}, most of all head {layer}.{head}."

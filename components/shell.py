@@ -30,7 +30,9 @@ def configure() -> None:
     wordmark = WORDMARK.format(mark=mark.read_text(encoding="utf-8"), ink=theme.ink().text)
     st.logo(wordmark, size="medium", icon_image=mark.read_text(encoding="utf-8"))
     with st.container(key="styles"):
-        st.html(f"<style>:root {{ --headscope-page: {theme.ink().page}; }}</style>")
+        ink = theme.ink()
+        colours = f"--headscope-page: {ink.page}; --headscope-text: {ink.text};"
+        st.html(f"<style>:root {{ {colours} }}</style>")
         st.html(ASSETS / "css" / "headscope.css")
 
 

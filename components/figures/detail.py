@@ -12,7 +12,6 @@ from components.theme import Ink, colorscale
 
 MOST_LABELS = 48  # a side; more would overlap
 MOST_CELLS = 512  # a side; more take the browser seconds to draw
-TOP_PX = 46  # for the colour bar
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     }
     ends = [-0.5, count - 0.5]
     figure.update_layout(
-        margin={"l": 8, "r": 8, "t": TOP_PX, "b": 8},
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
         plot_bgcolor="rgba(0,0,0,0)",
         paper_bgcolor="rgba(0,0,0,0)",
         font={"family": TEXT_FONT},
@@ -98,23 +97,17 @@ def _heatmap(weights: Weights, detail: Detail, ink: Ink) -> go.Heatmap:
 def _colorbar(detail: Detail, ink: Ink) -> dict[str, object]:
     look, top, by = detail.look, detail.top, detail.step
     end = "1" if top == 1 else f"{top:.3g}, the largest of the layer"
-    rest = "; first token hidden, rest renormalised" if look.hide_first else ""
+    rest = "<br>first token hidden, rest renormalised" if look.hide_first else ""
     scale = ", log scale" if look.log else ""
-    cells = f"; a cell is the largest of {by} × {by}" if by > 1 else ""
+    cells = f"<br>a cell is the largest of {by} × {by}" if by > 1 else ""
     bar: dict[str, object] = {
-        "orientation": "h",
         "thickness": 8,
         "len": 1,
-        "x": 0.5,
-        "y": 1,
-        "yref": "container",
-        "yanchor": "top",
-        "ypad": 0,
         "outlinewidth": 0,
         "tickfont": {"size": 10, "color": ink.muted},
         "title": {
             "text": f"weight, 0 to {end}{scale}{rest}{cells}",
-            "side": "top",
+            "side": "right",
             "font": {"size": 11, "color": ink.muted},
         },
     }

@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components import state
+from components.messages import plain
 from components.mounting import mount
 from components.samples import SAMPLES
 
@@ -26,6 +27,7 @@ def draw() -> DeltaGenerator:
     mount("typing", "typing", {"field": state.slot("text"), "pause": PAUSE_MS})
     text = state.text("text")
     with st.container(horizontal=True, vertical_alignment="center", key="samples"):
+        st.markdown("Samples", help=_explained(), width="content")
         st.session_state["sample"] = next((s.name for s in SAMPLES if s.text == text), None)
         st.pills(
             "Sample texts",
@@ -35,6 +37,11 @@ def draw() -> DeltaGenerator:
             label_visibility="collapsed",
         )
         return st.empty()
+
+
+def _explained() -> str:
+    """Every sample with what to look at, as Markdown."""
+    return "\n".join(f"- **{plain(s.name)}**: {plain(s.look_for)}" for s in SAMPLES)
 
 
 def _use_sample() -> None:
