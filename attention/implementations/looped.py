@@ -50,7 +50,9 @@ class CausalSelfAttention(nn.Module):
 class MultiHeadAttentionWrapper(AttentionModule):
     """The loop: `torch.cat` over a list comprehension of heads, then W_O if there is one.
 
-    Nothing runs concurrently: each head's operators are dispatched after the last head's.
+    Nothing runs concurrently: each head's operators are dispatched after the last head's. Heads
+    that share a kv head share its two projections, so that training keeps them equal; each still
+    computes them by itself.
 
     Source: Raschka, Build a Large Language Model (From Scratch), section 3.6.1.
     """
@@ -60,6 +62,9 @@ class MultiHeadAttentionWrapper(AttentionModule):
     def __init__(self, config: AttentionConfig) -> None:
         super().__init__(config)
         self.heads = nn.ModuleList(CausalSelfAttention(config) for _ in range(config.num_heads))
+        for i, head in enumerate(self.heads):
+            lender = self.heads[i - i % config.heads_per_kv]
+            head.W_key, head.W_value = lender.W_key, lender.W_value
         self.out_proj = self._out_projection()
 
     def forward(

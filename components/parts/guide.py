@@ -31,11 +31,13 @@ def draw(text: str, habits: Habits) -> None:
                 _offer(metric, place, f"{habit.label} {_name(place)}")
             return
         st.markdown(plain(sample.look_for), width="content")
-        if sample.shows in best:
-            place, habit = best[sample.shows]
-            _offer(sample.shows, place, f"Look at head {_name(place)}: {sentences.tag(habit)}")
-        elif sample.shows is not None:
+        if sample.shows is None:
+            return
+        if sample.shows not in best:
             st.caption("No head of this model does it clearly.", width="content")
+            return
+        place, habit = best[sample.shows]
+        _offer(sample.shows, place, f"Look at head {_name(place)}: {sentences.tag(habit)}")
 
 
 def clearest(habits: Habits) -> Mapping[str, tuple[Place, Habit]]:

@@ -31,3 +31,19 @@ def test_the_books_example_is_num_heads_times_as_wide_as_d_out():
     config = AttentionConfig.per_head(3, 2, 2, 6)
     weights = HeadWeights.init(config, generator=torch.Generator().manual_seed(123))
     assert build_attention("looped", config, weights)(torch.zeros(2, 6, 3)).shape == (2, 6, 4)
+
+
+def test_heads_that_share_a_kv_head_are_trained_as_one(generator):
+    # Each head once had a copy of its own: after one step they differed, and the layer could not
+    # give its head weights back.
+    config = AttentionConfig.total(7, 30, 6, 11, num_kv_heads=2, qkv_bias=True)
+    module = build_attention("looped", config, HeadWeights.init(config, generator=generator))
+    assert module.heads[2].W_key.weight is module.heads[0].W_key.weight
+    assert module.heads[3].W_key.weight is not module.heads[0].W_key.weight
+    before = module.head_weights()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    module(torch.randn(2, 11, 7, generator=generator)).square().sum().backward()
+    optimizer.step()
+    after = module.double().head_weights()
+    assert after.W_K.shape == (2, 7, 5)
+    assert (after.W_K - before.W_K).abs().max() > 1e-4
