@@ -1,4 +1,4 @@
-"""What a model is stacked from: attention and an MLP around the residual stream."""
+"""What a model is stacked from: attention, and mostly an MLP, around the residual stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,14 +39,19 @@ class LayerObservation:
 
 
 class Block(nn.Module):
-    """Attention, then MLP, each added to the residual stream after a norm of its input."""
+    """Attention, then MLP, each added to the residual stream after a norm of its input.
+
+    Without `d_mlp` there is neither the MLP nor its norm: an attention-only block.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.norm_attn = nn.RMSNorm(config.d_model, eps=config.norm_eps)
         self.attn = BatchedAttention(config.attention)
-        self.norm_mlp = nn.RMSNorm(config.d_model, eps=config.norm_eps)
-        self.mlp = GatedMLP(config.d_model, config.d_mlp)
+        self.has_mlp = config.d_mlp is not None
+        if config.d_mlp is not None:
+            self.norm_mlp = nn.RMSNorm(config.d_model, eps=config.norm_eps)
+            self.mlp = GatedMLP(config.d_model, config.d_mlp)
 
     def forward(
         self,
@@ -66,5 +71,7 @@ class Block(nn.Module):
             attn_out, pattern = found if need_pattern else (found, None)
             watch(LayerObservation(seen[0], pattern))
         resid = resid + attn_out
+        if not self.has_mlp:
+            return resid
         out: Tensor = resid + self.mlp(self.norm_mlp(resid))
         return out

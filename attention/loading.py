@@ -19,6 +19,7 @@ from attention.model import LanguageModel
 from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
 
+WEIGHTS = "model.safetensors"
 EMBEDDED = Path(__file__).parent.parent / "assets" / "model"
 STORED_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LOCAL_MODELS = Path("models")  # folders in here are listed beside the embedded model
@@ -40,7 +41,11 @@ class KnownModel:
 
 
 def load_model(
-    source: str = "embedded", *, device: str = "cpu", dtype: torch.dtype = torch.float32
+    source: str = "embedded",
+    *,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+    weights: str = WEIGHTS,
 ) -> LanguageModel:
     """Open a model, ready to run.
 
@@ -49,6 +54,7 @@ def load_model(
             tokenizer.json (without the last it takes token ids only).
         device: where it runs; see `available_devices`.
         dtype: what it computes in.
+        weights: which file of the folder, where it holds several checkpoints.
 
     Raises:
         ModelError: when something is missing, extra, misshapen, not finite or not supported.
@@ -57,19 +63,24 @@ def load_model(
     where = find_device(device, _short(dtype))
     folder = _folder(source)
     family, config = _read_config(folder)
-    weights = _read_weights(folder / "model.safetensors", family.weight_names(config))
+    stored = _read_weights(folder / weights, family.weight_names(config))
     tokenizer = None
     if (folder / "tokenizer.json").exists():
         tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
     with memory_errors_as_sentences(torch.device(where.name)):
         model = LanguageModel(config, tokenizer, name=source)
-        _check_shapes(weights, model.state_dict())
-        model.load_state_dict(weights)
+        _check_shapes(stored, model.state_dict())
+        model.load_state_dict(stored)
         return model.to(device=where.name, dtype=dtype).eval()
 
 
 def save_model(
-    model: LanguageModel, folder: Path, *, family: str = "llama", dtype: torch.dtype = torch.float16
+    model: LanguageModel,
+    folder: Path,
+    *,
+    family: str = "llama",
+    dtype: torch.dtype = torch.float16,
+    weights: str = WEIGHTS,
 ) -> None:
     """Write config.json, model.safetensors and, if there is one, tokenizer.json.
 
@@ -78,6 +89,7 @@ def save_model(
         folder: made if it does not exist.
         family: a key of FAMILIES, the format.
         dtype: what the weights are kept in.
+        weights: the name of their file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     format_ = find_family(family)
@@ -88,7 +100,7 @@ def save_model(
     names = format_.weight_names(model.config)
     tensors = {other: state[ours].to(dtype).cpu().contiguous() for ours, other in names.items()}
     _replace(
-        folder / "model.safetensors",
+        folder / weights,
         lambda part: save_file(tensors, part, metadata={"format": "pt"}),
     )
     if model.tokenizer is not None:
@@ -114,7 +126,7 @@ def known_models(root: Path = LOCAL_MODELS) -> list[KnownModel]:
         try:
             folder = _folder(source)
             _, config = _read_config(folder)
-            _require_file(folder / "model.safetensors")
+            _require_file(folder / WEIGHTS)
             found.append(KnownModel(source, config, None))
         except HeadscopeError as error:
             found.append(KnownModel(source, None, str(error)))

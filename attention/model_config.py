@@ -13,7 +13,8 @@ class ModelConfig:
     Attributes:
         vocab_size: tokens it knows.
         num_layers: blocks.
-        d_mlp: width of the gated MLP's hidden layer, features.
+        d_mlp: width of the gated MLP's hidden layer, features; None for blocks that are
+            attention and nothing else.
         attention: the sizes of every block's attention layer.
         rope_theta: base of the rotary wavelengths.
         norm_eps: added to the mean square under the root in RMSNorm.
@@ -22,7 +23,7 @@ class ModelConfig:
 
     vocab_size: int
     num_layers: int
-    d_mlp: int
+    d_mlp: int | None
     attention: AttentionConfig
     rope_theta: float = 10_000.0
     norm_eps: float = 1e-5
@@ -30,8 +31,10 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         """Check the sizes that AttentionConfig does not."""
-        for name in ("vocab_size", "num_layers", "d_mlp"):
+        for name in ("vocab_size", "num_layers"):
             require_positive(name, getattr(self, name))
+        if self.d_mlp is not None:
+            require_positive("d_mlp", self.d_mlp)
         for name in ("rope_theta", "norm_eps"):
             if not is_number(getattr(self, name)) or getattr(self, name) <= 0:
                 raise ConfigError(f"{name} must be a number above 0; got {getattr(self, name)!r}.")

@@ -62,12 +62,13 @@ def model_config(
     context_length: int = 61,
     d_model: int = 15,
     qkv_bias: bool = False,
+    d_mlp: int | None = 17,
 ) -> ModelConfig:
     """Sizes that cannot be mixed up: d_model 15, head_dim 10 (even for rotary), d_mlp 17."""
     return ModelConfig(
         vocab_size=vocab_size,
         num_layers=num_layers,
-        d_mlp=17,
+        d_mlp=d_mlp,
         attention=AttentionConfig(
             d_in=d_model,
             num_heads=num_heads,

@@ -31,7 +31,12 @@ def reader():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "config", [model_config(qkv_bias=True), model_config(num_heads=9, num_kv_heads=3)]
+    "config",
+    [
+        model_config(qkv_bias=True),
+        model_config(num_heads=9, num_kv_heads=3),
+        model_config(d_mlp=None, qkv_bias=True),
+    ],
 )
 def test_logits_are_the_same_whichever_way_the_heads_are_computed(name, config):
     model = small_model(config).to(torch.float64)
@@ -39,6 +44,18 @@ def test_logits_are_the_same_whichever_way_the_heads_are_computed(name, config):
     record = model.run(IDS, implementation=name)
     torch.testing.assert_close(record.logits, expected)
     assert record.implementation == name
+
+
+def test_model_of_attention_alone_is_what_is_left_of_one_whose_mlps_write_nothing():
+    whole = small_model()
+    alone = small_model(model_config(d_mlp=None))
+    with torch.no_grad():
+        for block in whole.blocks:
+            block.mlp.down.weight.zero_()
+    state = whole.state_dict()
+    alone.load_state_dict({name: state[name] for name in alone.state_dict()})
+    torch.testing.assert_close(alone.run(IDS).logits, whole.run(IDS).logits, rtol=0, atol=0)
+    assert not any("mlp" in name for name in alone.state_dict())
 
 
 def test_record_holds_what_was_run(model):

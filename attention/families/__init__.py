@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention.errors import ModelError
-from attention.families import llama
+from attention.families import attention_only, llama
 from attention.model_config import ModelConfig
 
 
@@ -28,7 +28,15 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for family in (Family("llama", llama.read_config, llama.write_config, llama.weight_names),)
+    for family in (
+        Family("llama", llama.read_config, llama.write_config, llama.weight_names),
+        Family(
+            attention_only.NAME,
+            attention_only.read_config,
+            attention_only.write_config,
+            attention_only.weight_names,
+        ),
+    )
 }
 
 

@@ -88,7 +88,15 @@ def _above_zero(name: str, value: object) -> float:
 
 
 def write_config(config: ModelConfig) -> dict[str, Any]:
-    """Our config as a config.json that others can open too."""
+    """Our config as a config.json that others can open too.
+
+    Raises:
+        ModelError: when the model has no MLP: others would put one of random weights there.
+    """
+    if config.d_mlp is None:
+        raise ModelError(
+            "d_mlp of a Llama model must be a number; got None: save it as another family."
+        )
     attention = config.attention
     return {
         "architectures": ["LlamaForCausalLM"],
