@@ -8,7 +8,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 PYTHON ?=
 # Another port for `make run`. Without it Streamlit takes 8501, or the next free one.
 PORT   ?=
-# More arguments for pytest (`make test`) or for the benchmark (`make bench`).
+# More arguments for pytest (`make test`), the benchmark (`make bench`) or the pictures.
 ARGS   ?=
 # `make test BROWSER=no` leaves the browser tests out and needs no Chromium.
 BROWSER ?= yes
@@ -24,7 +24,7 @@ help:
 	@echo 'make check    lint, formatting, types; changes nothing'
 	@echo 'make format   format the code and put right what the linter can'
 	@echo 'make bench    time the attention implementations here     (ARGS="--heads 1,4,16")'
-	@echo 'make images   take the pictures that README shows, of the page as it is now'
+	@echo 'make images   take the pictures that README shows, of the page as it is  (ARGS="grid")'
 	@echo 'make clean    remove .venv and everything built'
 	@echo
 	@echo 'Each sets up what it needs in .venv.  PYTHON=/path/to/python3.12 chooses the Python.'
@@ -54,7 +54,7 @@ bench: $(VENV)/.runtime
 
 images: $(VENV)/.dev
 	@$(PY) -m tests.browser.chromium
-	$(PY) -m tests.browser.readme_images
+	$(PY) -m tests.browser.readme_images $(ARGS)
 
 clean:
 	rm -rf $(VENV) build htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

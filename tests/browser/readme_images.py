@@ -1,19 +1,37 @@
-"""Take the pictures that README shows: `make images`.
+"""Take the pictures that README shows: `make images`, or some: `make images ARGS="grid"`.
 
 They are of the product as it is, on the machine at hand; the timings in them are real.
 """
 
-from playwright.sync_api import Page, sync_playwright
+import sys
+from urllib.parse import urlencode
 
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+from components.samples import SAMPLES
 from tests.browser.chromium import find_chromium
 from tests.browser.conftest import BUILD, FLAGS, QUIET_MS, SETTLED
 from tests.browser.server import ROOT, AppServer
 
 IMAGES = ROOT / "docs" / "images"
-WIDTH, HEIGHT = 1280, 800
+SIZE: ViewportSize = {"width": 1280, "height": 800}
+TALL: ViewportSize = {"width": 1280, "height": 1000}  # so that nothing covers a grid
 ACTION_LIMIT_MS = 120_000
 EXPLORE = "?layer=1&head=3&query=17"
 LOOP_VS_BATCH = "?view=loop-vs-batch&heads=16&max_heads=16"
+GRIDS = {  # picture: sample
+    "grid-name": "repeated name",
+    "grid-rhyme": "rhyme",
+    "grid-random": "random twice",
+}
+# A chart that is drawn anew has Plotly's own height at first.
+FITTED = """
+() => ['grid', 'detail'].every(name => {
+    const chart = document.querySelector(`.st-key-${name}_place .js-plotly-plot`);
+    const place = chart?.closest(`.st-key-${name}_place`).getBoundingClientRect();
+    return chart?._fullLayout && Math.abs(chart._fullLayout.height - place.height) < 1;
+})
+"""
 
 
 def settle(page: Page) -> None:
@@ -21,40 +39,67 @@ def settle(page: Page) -> None:
     page.wait_for_function(SETTLED, arg=QUIET_MS, polling=50)
 
 
-def take(page: Page, address: str, name: str) -> None:
-    page.goto(address)
+def take_explore(page: Page, url: str, scheme: str) -> None:
+    page.goto(f"{url}/{EXPLORE}")
     settle(page)
-    if "loop-vs-batch" in name:
-        page.get_by_role("button", name="Stop", exact=True).wait_for()
-        page.wait_for_function(
-            "() => [...document.querySelectorAll('button')]"
-            ".some(button => button.innerText === 'Stop' && button.disabled)"
-        )
+    page.wait_for_function(FITTED)
+    page.screenshot(path=IMAGES / f"explore-{scheme}.png")
+
+
+def take_loop_vs_batch(page: Page, url: str, scheme: str) -> None:
+    page.goto(f"{url}/{LOOP_VS_BATCH}")
+    settle(page)
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('button')]"
+        ".some(button => button.innerText === 'Stop' && button.disabled)"
+    )
+    settle(page)
+    page.screenshot(path=IMAGES / f"loop-vs-batch-{scheme}.png")
+
+
+def take_grids(page: Page, url: str, scheme: str) -> None:
+    """The layer of the head that shows each sample best, that head framed."""
+    texts = {sample.name: sample.text for sample in SAMPLES}
+    for name, sample in GRIDS.items():
+        page.goto(f"{url}/?{urlencode({'text': texts[sample]})}")
         settle(page)
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=IMAGES / f"{name}.png")
+        page.locator(".st-key-guide button").click()
+        page.mouse.move(0, 0)
+        settle(page)
+        page.wait_for_function(FITTED)
+        page.locator(".st-key-grid_place").screenshot(path=IMAGES / f"{name}-{scheme}.png")
 
 
-def main() -> None:
+PICTURES = {
+    "explore": take_explore,
+    "loop-vs-batch": take_loop_vs_batch,
+    "grid": take_grids,
+}
+
+
+def main(wanted: list[str]) -> None:
     BUILD.mkdir(exist_ok=True)
+    IMAGES.mkdir(parents=True, exist_ok=True)
     server = AppServer(BUILD / "images-server.log")
     server.start()
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
             for scheme in ("light", "dark"):
-                context = browser.new_context(
-                    viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme
-                )
-                context.set_default_timeout(ACTION_LIMIT_MS)
-                page = context.new_page()
-                take(page, f"{server.url}/{EXPLORE}", f"explore-{scheme}")
-                take(page, f"{server.url}/{LOOP_VS_BATCH}", f"loop-vs-batch-{scheme}")
-                context.close()
+                for name in wanted or PICTURES:
+                    context = browser.new_context(
+                        viewport=TALL if name == "grid" else SIZE,
+                        color_scheme="dark" if scheme == "dark" else "light",
+                        device_scale_factor=2 if name == "grid" else 1,  # README shows it small
+                    )
+                    context.set_default_timeout(ACTION_LIMIT_MS)
+                    PICTURES[name](context.new_page(), server.url, scheme)
+                    context.close()
             browser.close()
     finally:
         server.stop()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -124,6 +124,28 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     expect(page.locator(".st-key-timing")).to_contain_text("Loop against Batch")
 
 
+def test_sample_leads_to_a_head_and_its_explanation(open_app, settle, screenshot):
+    page = open_app("?text=one")
+    page.locator(".st-key-sample button", has_text="random twice").click()
+    settle(page)
+    guide = page.locator(".st-key-guide")
+    expect(guide).to_contain_text("The second half repeats the first")
+    offer = guide.get_by_role("button")
+    name = re.search(r"head (\d+)\.(\d+): induction", offer.inner_text())
+    offer.click()
+    expect(heading(page)).to_contain_text(f"Layer {name[1]} · head {name[2]}")
+    settle(page)
+    page.get_by_role("button", name="What am I looking at?").click()
+    words = page.get_by_test_id("stPopoverBody")
+    expect(words).to_contain_text("Induction head")
+    expect(words).to_contain_text("one step right of where the text repeats")
+    page.wait_for_timeout(500)  # it slides in
+    screenshot(page, "explained")
+    said, picture = words.bounding_box(), page.locator(DETAIL).bounding_box()
+    assert said["x"] >= 0
+    assert said["x"] + said["width"] <= picture["x"] + 1  # beside the head, not over it
+
+
 def test_typing_runs_after_a_pause_and_back_undoes(open_app, settle):
     page = open_app("?text=one")
     text_box(page).press("End")
