@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from attention.config import AttentionConfig
     from attention.devices import Device, available_devices
     from attention.errors import HeadscopeError
+    from attention.formation import Formation, load_formation
     from attention.implementations import IMPLEMENTATIONS, Implementation, build_attention
     from attention.layouts import LAYOUTS
     from attention.loading import load_model
@@ -25,6 +26,7 @@ _HOMES = {
     "AttentionConfig": "config",
     "BenchmarkSettings": "benchmark",
     "Device": "devices",
+    "Formation": "formation",
     "HEAD_METRICS": "scores",
     "HeadWeights": "weights",
     "HeadscopeError": "errors",
@@ -40,6 +42,7 @@ _HOMES = {
     "available_devices": "devices",
     "build_attention": "implementations",
     "head_scores": "scores",
+    "load_formation": "formation",
     "load_model": "loading",
     "sweep": "benchmark",
 }
@@ -51,6 +54,7 @@ __all__ = [
     "AttentionConfig",
     "BenchmarkSettings",
     "Device",
+    "Formation",
     "HeadWeights",
     "HeadscopeError",
     "Implementation",
@@ -63,6 +67,7 @@ __all__ = [
     "available_devices",
     "build_attention",
     "head_scores",
+    "load_formation",
     "load_model",
     "sweep",
 ]

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "bench": Entry("bench", "Time the implementations against each other."),
     "models": Entry("models", "List the models found here, and whether each can be opened."),
     "train": Entry("train", "Make the embedded model anew."),
+    "forming": Entry("forming", "Make the checkpoints of Watch heads form anew."),
 }
 
 
