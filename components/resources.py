@@ -14,10 +14,12 @@ from attention.errors import TextError
 
 if TYPE_CHECKING:
     from attention.devices import Device
+    from attention.formation import Formation
     from attention.loading import KnownModel
     from attention.model import LanguageModel
     from attention.record import RunRecord
     from attention.tokens import Tokens
+    from components.film import Film
 
 
 _torch_is_there = threading.Event()
@@ -120,6 +122,41 @@ def _stamp(source: str) -> int:
         return (folder / "model.safetensors").stat().st_mtime_ns
     except OSError:
         return 0
+
+
+@st.cache_resource(show_spinner=False)
+def formation() -> "Formation":
+    """The training whose heads are watched while they form.
+
+    Raises:
+        ModelError: when its files are missing.
+    """
+    from attention.formation import load_formation
+
+    return load_formation()
+
+
+def film(text: str) -> "Film":
+    """A text through every checkpoint of that training.
+
+    Raises:
+        TextError: when the text cannot be read.
+        ModelError: when a checkpoint cannot be used.
+    """
+    if any("\ud800" <= char <= "\udfff" for char in text):  # no character: no key of a cache
+        return _new_film(text)
+    return _film(text)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _film(text: str) -> "Film":
+    return _new_film(text)
+
+
+def _new_film(text: str) -> "Film":
+    from components.film import make_film
+
+    return make_film(formation(), text)
 
 
 def models() -> "list[KnownModel]":

@@ -168,7 +168,8 @@ def _ways(offered: list[str]) -> None:
     )
 
 
-def _looks() -> None:
+def colours() -> None:
+    """Draw the choice of the colour scale, and of whether the first token is in it."""
     st.segmented_control(
         "Colour",
         ["cividis", "viridis"],
@@ -179,6 +180,10 @@ def _looks() -> None:
         required=True,
     )
     _switch("hide_first", "Hide first token", "Leaves its weight out; the rest is renormalised.")
+
+
+def _looks() -> None:
+    colours()
     _switch("log", "Log scale", "Colour by the weight's logarithm, down to 0.0001.")
     _switch("to_maximum", "Range up to the largest", "Otherwise colours go from 0 to 1.")
 

@@ -81,7 +81,7 @@ def words(key: str, default: str) -> Entry:
 ENTRIES: dict[str, Entry] = {
     entry.key: entry
     for entry in (
-        choice("view", "explore", "loop-vs-batch"),
+        choice("view", "explore", "loop-vs-batch", "forming"),
         # The run.
         words("text", SAMPLES[0].text),
         words("model", "embedded"),
@@ -98,6 +98,10 @@ ENTRIES: dict[str, Entry] = {
         switch("log"),
         switch("hide_first"),
         switch("to_maximum"),
+        # Watch heads form.
+        number("moment", -1, least=-1, most=999),  # a checkpoint; -1: the last
+        number("forming_layer", 1),  # an induction head of the model there
+        number("forming_head", 3),
         # Loop vs batch.
         choice("reading", "total", "per_head"),
         number("d_out", 768, least=1, most=8192),

@@ -2,30 +2,21 @@
 // the grid the hover. Streamlit mounts a chart anew whenever its data change, so this looks for it
 // again; choosing draws only the frame. Meanwhile a copy of the old picture stands in its place.
 
-const TIP_CSS = `
-  .tip { position: fixed; z-index: 1000000; pointer-events: none; display: none; max-width: 22rem;
-         padding: .35rem .55rem; border-radius: .3rem; border: 1px solid var(--st-border-color);
-         background: var(--st-background-color); color: var(--st-text-color); white-space: pre-line;
-         font: .8125rem/1.35 var(--st-code-font); overflow-wrap: anywhere;
-         box-shadow: 0 2px 8px rgba(0,0,0,.25); }
-`;
+const UNCRAMP_MS = 150;  // after the last drawing
 
 export default function (component) {
   const { header, body } = unpack(component.data);
-  const tip = rootOf(component, TIP_CSS, root => root.append(make('div', 'tip'))).firstChild;
+  const root = rootOf(component, TIP_CSS, element => element.append(make('div', 'tip')));
+  root.stop?.();  // Streamlit calls this anew for new data without ending the call before
+  const tip = root.firstChild;
   const weights = header.kind === 'grid' ? new Float32Array(body.buffer) : null;
   const parts = header.kind === 'grid' ? grid(header, weights) : detail(header);
-  let chart = null;
+  let [chart, timer] = [null, null];
 
   const onHover = event => {
     const words = parts.words && parts.words(event.points[0]);
     if (!words) return onLeave();
-    tip.textContent = words;
-    tip.style.display = 'block';
-    const { clientX: x, clientY: y } = event.event;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(x + 14, window.innerWidth - box.width - 8))}px`;
-    tip.style.top = `${y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18}px`;
+    placeTip(tip, words, event.event);
   };
   const onLeave = () => { tip.style.display = 'none'; };
   const onClick = event => {
@@ -38,12 +29,24 @@ export default function (component) {
     event.preventDefault();
     component.setTriggerValue(parts.event, next);
   };
+  // Plotly keeps cells square by a smaller domain and writes it into the figure. Drawn again in a
+  // place of another height, it takes that for the room it has, and stays small.
+  const uncramp = () => {
+    const cramped = ['xaxis', 'yaxis'].some(name => {
+      const domain = chart?._fullLayout?.[name]?._inputDomain;
+      return domain && (domain[0] !== 0 || domain[1] !== 1);
+    });
+    if (!cramped || !window.Plotly) return;
+    window.Plotly.relayout(chart, { 'xaxis.domain': [0, 1], 'yaxis.domain': [0, 1] }).then(keepCopy);
+  };
   // Streamlit draws its own figure again when the page is resized: then the frame is put back.
   const onDrawn = () => {
     if (!picture()) return;
     place()?.ghost?.remove();
     const there = JSON.stringify((chart?.layout.shapes ?? []).map(s => [s.x0, s.x1, s.y0, s.y1]));
     const wanted = JSON.stringify(parts.shapes.map(s => [s.x0, s.x1, s.y0, s.y1]));
+    clearTimeout(timer);
+    timer = setTimeout(uncramp, UNCRAMP_MS);
     if (chart && window.Plotly && there !== wanted) {
       window.Plotly.relayout(chart, { shapes: parts.shapes }).then(keepCopy);
     } else {
@@ -100,16 +103,12 @@ export default function (component) {
   const observer = new MutationObserver(attach);
   observer.observe(document.body, { childList: true, subtree: true });
   attach();
-  return () => {
+  root.stop = () => {
     observer.disconnect();
+    clearTimeout(timer);
     leave();
   };
-}
-
-// A frame in the chart's own cells.
-function frame(left, top, right, bottom, colour, width) {
-  return { type: 'rect', x0: left, x1: right, y0: top, y1: bottom, line: { color: colour, width },
-           layer: 'above' };
+  return root.stop;
 }
 
 function grid(header, weights) {
@@ -145,15 +144,6 @@ function grid(header, weights) {
     chosen: point => place(point)?.head ?? null,
     shapes: [frame(left - 0.5 - edge, top - 0.5 - edge, left + side - 0.5 + edge,
                    top + side - 0.5 + edge, accent, 3)],
-  };
-}
-
-// What a cell's side stands for: one token, or the tokens that are pooled in it.
-function spans(labels, step) {
-  return cell => {
-    const last = Math.min(cell * step + step, labels.length) - 1;
-    if (step === 1) return `${cell} · ${labels[cell]}`;
-    return `${cell * step}–${last} · ${labels.slice(cell * step, last + 1).join(' ')}`;
   };
 }
 

@@ -34,3 +34,35 @@ function rootOf(component, css, build) {
   }
   return root;
 }
+
+// A few words beside the pointer.
+const TIP_CSS = `
+  .tip { position: fixed; z-index: 1000000; pointer-events: none; display: none; max-width: 22rem;
+         padding: .35rem .55rem; border-radius: .3rem; border: 1px solid var(--st-border-color);
+         background: var(--st-background-color); color: var(--st-text-color); white-space: pre-line;
+         font: .8125rem/1.35 var(--st-code-font); overflow-wrap: anywhere;
+         box-shadow: 0 2px 8px rgba(0,0,0,.25); }
+`;
+
+function placeTip(tip, words, { clientX: x, clientY: y }) {
+  tip.textContent = words;
+  tip.style.display = 'block';
+  const box = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(x + 14, window.innerWidth - box.width - 8))}px`;
+  tip.style.top = `${y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18}px`;
+}
+
+// A frame in the chart's own cells.
+function frame(left, top, right, bottom, colour, width) {
+  return { type: 'rect', x0: left, x1: right, y0: top, y1: bottom, line: { color: colour, width },
+           layer: 'above' };
+}
+
+// What a cell's side stands for: one token, or the tokens that are pooled in it.
+function spans(labels, step) {
+  return cell => {
+    const last = Math.min(cell * step + step, labels.length) - 1;
+    if (step === 1) return `${cell} · ${labels[cell]}`;
+    return `${cell * step}–${last} · ${labels.slice(cell * step, last + 1).join(' ')}`;
+  };
+}

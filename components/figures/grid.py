@@ -75,8 +75,9 @@ def grid_figure(
     look: Look,
     top: float,
     ink: Ink,
+    names: Sequence[str] = (),
 ) -> go.Figure:
-    """The heads of one layer.
+    """The heads of one layer, or of several with a name each.
 
     Hover and click belong to the page's bridge, which knows the exact weights; the frame
     around the chosen head too, so that choosing draws nothing anew.
@@ -87,6 +88,7 @@ def grid_figure(
         look: scale and logarithm.
         top: the end of the range that all heads share.
         ink: the page's colours.
+        names: what is written in each head's corner; its number where there are none.
     """
     tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
     rows, columns = tiling.shape
@@ -122,7 +124,10 @@ def grid_figure(
             "constraintoward": "top",
             **axis,
         },
-        annotations=[*_numbers(tiling, ink), *_tags(tiling, tags, ink)],
+        annotations=[
+            *_numbers(tiling, names or range(tiling.heads), ink),
+            *_tags(tiling, tags, ink),
+        ],
     )
     return figure
 
@@ -139,16 +144,16 @@ def _scale_with_masks(scale: str, ink: Ink) -> list[tuple[float, str]]:
     ]  # fmt: skip
 
 
-def _numbers(tiling: Tiling, ink: Ink) -> list[dict[str, object]]:
+def _numbers(tiling: Tiling, names: Sequence[object], ink: Ink) -> list[dict[str, object]]:
     """Each head's number, in the corner that the causal mask leaves empty."""
     found = []
-    for head in range(tiling.heads):
+    for head, name in enumerate(names or range(tiling.heads)):
         row, column = tiling.corner(head)
         found.append(
             {
                 "x": column + tiling.side - 0.5,
                 "y": row - 0.5,
-                "text": f"<b>{head}</b>",
+                "text": f"<b>{name}</b>",
                 "xanchor": "right",
                 "yanchor": "top",
                 "showarrow": False,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from components.views import explore, loop_vs_batch
+from components.views import explore, forming, loop_vs_batch
 
 
 @dataclass(frozen=True)
@@ -24,4 +24,5 @@ class View:
 VIEWS: tuple[View, ...] = (
     View("explore", "Explore", explore.render),
     View("loop-vs-batch", "Loop vs batch", loop_vs_batch.render),
+    View("forming", "Watch heads form", forming.render),
 )
