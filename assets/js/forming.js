@@ -26,8 +26,10 @@ const FORMING_CSS = `
 `;
 const REST_MS = 250;
 const AGAIN_MS = 60;
+const LEAST_MS = 60;  // between two steps, for everything else on a slow machine
 const WATCH_MS = 500;
 const THUMB_PX = 16;
+const LEAST_WEIGHT = 0.0005;
 // One a place on the page, kept from call to call.
 const reels = new WeakMap();
 
@@ -94,8 +96,10 @@ function start(reel) {
   if (reel.at === reel.last) go(reel, 0);
   const next = () => {
     if (!reel.root.isConnected) return end(reel);
+    const began = performance.now();
     go(reel, reel.at + 1);
-    if (reel.at < reel.last) reel.playing = setTimeout(next, reel.header.frameMs);
+    const left = reel.header.frameMs - (performance.now() - began);
+    if (reel.at < reel.last) reel.playing = setTimeout(next, Math.max(LEAST_MS, left));
     else stop(reel);
   };
   reel.playing = setTimeout(next, reel.header.frameMs);
@@ -159,6 +163,10 @@ function draw(reel) {
     const chart = attach(reel, name, key);
     if (!chart) {
       missing = true;
+      continue;
+    }
+    if (name === 'curves' && reel.lines === chosen && chart.data === reel.drawn[name]) {
+      window.Plotly.relayout(chart, { shapes: marked(reel, chart.layout.shapes) });
       continue;
     }
     // Plotly writes into the layout that it gets: the axes would shrink from step to step.
@@ -250,15 +258,17 @@ function detail(reel, figure, chosen) {
 function curves(reel, figure, chosen) {
   const own = reel.header.curves[chosen];
   const others = figure.data.length - own.length;
-  const at = reel.header.tokens[reel.at] / 1e6;
+  reel.lines = chosen;
   return {
     data: figure.data.map((line, i) => (i < others ? line : { ...line, y: own[i - others] })),
-    layout: {
-      ...figure.layout,
-      shapes: figure.layout.shapes.map(
-        shape => (shape.name === 'checkpoint' ? { ...shape, x0: at, x1: at } : shape)),
-    },
+    layout: { ...figure.layout, shapes: marked(reel, figure.layout.shapes) },
   };
+}
+
+// The upright line stands at the present checkpoint.
+function marked(reel, shapes) {
+  const at = reel.header.tokens[reel.at] / 1e6;
+  return shapes.map(shape => (shape.name === 'checkpoint' ? { ...shape, x0: at, x1: at } : shape));
 }
 
 // ---------------------------------------------------------------- what is touched
@@ -346,8 +356,13 @@ function said(reel, name, point) {
     weight = x > y ? -1 : row(reel, index, y)[x];
   }
   const span = spans(labels, step);
-  const what = weight >= 0 ? `${step === 1 ? 'weight' : 'largest weight'} ${figure(weight)}${of}`
+  const what = weight >= 0 ? `${step === 1 ? 'weight' : 'largest weight'} ${amount(weight)}${of}`
     : x > y ? 'cannot attend: later token' : 'hidden: first token';
   const head = `${Math.floor(index / heads)}.${index % heads}`;
   return `head ${head}\nquery ${span(y)}\nkey ${span(x)}\n${what}`;
+}
+
+// Weights come in steps of 1 / 65,535: smaller figures would mean nothing.
+function amount(weight) {
+  return weight > 0 && weight < LEAST_WEIGHT ? `below ${LEAST_WEIGHT}` : figure(weight);
 }

@@ -32,6 +32,14 @@ FITTED = """
     return chart?._fullLayout && Math.abs(chart._fullLayout.height - place.height) < 1;
 })
 """
+# The checkpoint's own figures are drawn, in the size of their places.
+FORMED = """
+() => ['tiles', 'detail', 'curves'].every(name => {
+    const chart = document.querySelector(`.st-key-forming_${name}_place .js-plotly-plot`);
+    const place = chart?.closest(`.st-key-forming_${name}_place`).getBoundingClientRect();
+    return chart?._fullLayout && Math.abs(chart._fullLayout.height - place.height) < 1;
+})
+"""
 
 
 def settle(page: Page) -> None:
@@ -71,10 +79,20 @@ def take_grids(page: Page, url: str, scheme: str) -> None:
         page.locator(".st-key-grid_place").screenshot(path=IMAGES / f"{name}-{scheme}.png")
 
 
+def take_forming(page: Page, url: str, scheme: str) -> None:
+    """In the middle of the bump, where the stripe of the induction heads appears."""
+    text = {sample.name: sample.text for sample in SAMPLES}["random twice"]
+    page.goto(f"{url}/?{urlencode({'view': 'forming', 'moment': 14, 'text': text})}")
+    settle(page)
+    page.wait_for_function(FORMED)
+    page.screenshot(path=IMAGES / f"forming-{scheme}.png")
+
+
 PICTURES = {
     "explore": take_explore,
     "loop-vs-batch": take_loop_vs_batch,
     "grid": take_grids,
+    "forming": take_forming,
 }
 
 
