@@ -166,7 +166,7 @@ def test_config_that_is_no_object_is_refused(folder):
 @pytest.mark.parametrize("model_type", ["gpt2", None, 5, ["llama"]])
 def test_other_family_is_refused_by_name(folder, model_type):
     change_config(folder, model_type=model_type)
-    with pytest.raises(ModelError, match="model_type must be one of llama, .*; got") as error:
+    with pytest.raises(ModelError, match=r"model_type must be one of llama, .*; got") as error:
         load_model(str(folder))
     assert repr(model_type) in str(error.value)
 
@@ -258,7 +258,8 @@ def test_models_are_listed_with_their_sizes_or_their_problem(saved, tmp_path, mo
     good = found[str(root / "good")]
     assert good.config is not None
     assert (good.config.num_heads, good.problem) == (3, None)
-    assert "model_type must be one of llama, headscope-attention-only; got 'gpt2'" in found[str(other)].problem
+    problem = found[str(other)].problem
+    assert "model_type must be one of llama, headscope-attention-only; got 'gpt2'" in problem
     assert "must hold model.safetensors" in found[str(bare)].problem
 
 
