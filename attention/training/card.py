@@ -2,28 +2,14 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from attention.scores import HEAD_METRICS, HeadTable
 from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
 from attention.training.evaluate import best_head
+from attention.training.measure import Reading
 from attention.training.stages import Stage
 
 LOG_LINES = 24
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Loss on one text's held-out end.
-
-    Args:
-        nats_per_token: mean loss of a token.
-        bits_per_character: the same, a character of the text.
-    """
-
-    nats_per_token: float
-    bits_per_character: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +25,8 @@ class CardFacts:
         log: the run's log.
         scores: every head's scores on repeated random tokens, by metric.
         copy_accuracy: on the same tokens.
-        held_out: loss on each text's end, by its name.
+        held_out: each text's end, by its name, read by this model.
+        compared: the same texts read by an earlier model, or None.
         samples: prompts and what the model wrote after them.
         finished: whether every stage is done.
         environment: versions and threads, in one line.
@@ -53,7 +40,8 @@ class CardFacts:
     log: list[LogEntry]
     scores: dict[str, HeadTable]
     copy_accuracy: float
-    held_out: dict[str, HeldOut]
+    held_out: dict[str, Reading]
+    compared: dict[str, Reading] | None
     samples: list[tuple[str, str]]
     finished: bool
     environment: str
@@ -92,20 +80,37 @@ def _results(facts: CardFacts) -> str:
         for metric, table in facts.scores.items()
         for score, layer, head in [best_head(table)]
     ]
-    losses = [
-        f"| held out: {name} | {loss.nats_per_token:.3f} nats a token, "
-        f"{loss.bits_per_character:.3f} bits a character |"
-        for name, loss in facts.held_out.items()
+    rows = [f"| repeated random tokens guessed right | {facts.copy_accuracy:.3f} |", *best]
+    return (
+        "## What came out\n\n| measure | value |\n|---|---|\n"
+        + "\n".join(rows)
+        + "\n\n"
+        + _losses(facts)
+    )
+
+
+def _losses(facts: CardFacts) -> str:
+    """The loss a character can be compared between tokenizers; the loss a token cannot."""
+    earlier = facts.compared or {}
+    lines = [
+        "On text that the training never sees: the end of every text, and forty sentences of "
+        "today that are in none of them.",
+        "",
+        "| held out | nats a token | characters a token | bits a character "
+        + ("| first checkpoint, bits a character |" if earlier else "|"),
+        "|---|---|---|---|" + ("---|" if earlier else ""),
     ]
-    mean = np.mean([loss.nats_per_token for loss in facts.held_out.values()])
-    bits = np.mean([loss.bits_per_character for loss in facts.held_out.values()])
-    rows = [
-        f"| held out: all texts alike | **{mean:.3f} nats a token, {bits:.3f} bits a character** |",
-        *losses,
-        f"| repeated random tokens guessed right | {facts.copy_accuracy:.3f} |",
-        *best,
-    ]
-    return "## What came out\n\n| measure | value |\n|---|---|\n" + "\n".join(rows)
+    for name, read in facts.held_out.items():
+        cells = [
+            name,
+            f"{read.nats_per_token:.3f}",
+            f"{read.characters_per_token:.2f}",
+            f"{read.bits_per_character:.3f}",
+        ]
+        if earlier:
+            cells.append(f"{earlier[name].bits_per_character:.3f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _heads(scores: dict[str, HeadTable]) -> str:
@@ -143,8 +148,8 @@ def _limits() -> str:
         "## Limits\n\n"
         "- It writes in the manner of its texts, and knows nothing: use it to study heads, "
         "not to learn facts.\n"
-        "- The texts are mostly old; words such as *website* are split into pieces. "
-        "Letters outside ASCII were never trained on, and come as single bytes.\n"
+        "- Letters outside ASCII were never trained on, and come as single bytes.\n"
+        "- Part of its text was written by another small model, mistakes included.\n"
         "- Old texts hold the prejudices of their time, and so may what it writes.\n"
         "- At most 256 tokens."
     )
@@ -179,12 +184,14 @@ def _recipe(facts: CardFacts) -> str:
     lines = [
         "## Recipe",
         "",
-        f"Seed {facts.seed}; {facts.tokens_per_step:,} tokens a step; AdamW (0.9, 0.98), "
-        "weight decay 0.1 on matrices; gradients clipped at 1; bfloat16 autocast; "
-        f"a new optimizer for each stage. {facts.environment}",
+        f"Seed {facts.seed}; {facts.tokens_per_step:,} tokens a step; "
+        "gradients clipped at 1; weight decay 0.1 on matrices; bfloat16 autocast; a new optimizer "
+        "for each stage: AdamW has betas 0.9 and 0.98; Muon moves the matrices of the blocks, and "
+        f"AdamW the rest. {facts.environment}",
         "",
-        "| stage | tokens a row | repeated random | copied passages | learning rate | ends |",
-        "|---|---|---|---|---|---|",
+        "| stage | tokens a row | repeated random | mirrored random | copied passages "
+        "| optimizer | learning rate | ends |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for stage in facts.stages:
         fall = (
@@ -196,7 +203,8 @@ def _recipe(facts: CardFacts) -> str:
         gate = f"induction {stage.until_induction}" if stage.until_induction else "by steps"
         lines.append(
             f"| {stage.name} | {stage.length} | {stage.mix.random:.0%}, of which "
-            f"{stage.mix.from_pool:.0%} of the 512 commonest | {stage.mix.copies:.0%} | {fall} | "
+            f"{stage.mix.from_pool:.0%} of the 512 commonest | {stage.mix.mirrored:.0%} | "
+            f"{stage.mix.copies:.0%} | {stage.optimizer} | {fall} | "
             f"{gate}, at most {stage.max_steps:,} steps |"
         )
     return "\n".join(lines)

@@ -10,19 +10,25 @@ import torch
 
 from attention.config import AttentionConfig
 from attention.errors import HeadscopeError, is_number, require_seed
+from attention.loading import load_model
 from attention.model import LanguageModel
 from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
-from attention.training.card import CardFacts, HeldOut
+from attention.training.card import CardFacts
 from attention.training.corpus import CorpusFile, build_corpus
 from attention.training.data import TrainingData, split
-from attention.training.evaluate import evaluate, held_out_loss
+from attention.training.evaluate import evaluate
 from attention.training.export import export_model
+from attention.training.measure import Reading, read_text, read_windows
 from attention.training.samples import write_samples
+from attention.training.sources import STORIES, choose_sources
 from attention.training.stages import STAGES, Stage, shortened
+from attention.training.today import TODAY
 from attention.training.tokenizer import BOS_ID, VOCAB_SIZE, build_tokens
 from attention.training.train import Trainer, TrainSettings
+from attention.training.writer.stories import StoryPlan, write_modern_text
 
+TODAYS = "today's sentences"
 EMBEDDED = ModelConfig(
     vocab_size=VOCAB_SIZE,
     num_layers=4,
@@ -52,6 +58,8 @@ class Job:
         threads: of torch on the CPU.
         minutes: time for the training, or None.
         stage2_steps: steps of the last stage, or None for the recipe's.
+        leave_out: names of texts to do without.
+        compare: a model folder that is to read the same held-out texts, for the card.
     """
 
     work: Path
@@ -60,6 +68,8 @@ class Job:
     threads: int = 2
     minutes: float | None = None
     stage2_steps: int | None = None
+    leave_out: tuple[str, ...] = ()
+    compare: Path | None = None
 
     def __post_init__(self) -> None:
         for name in ("threads", "stage2_steps"):
@@ -67,6 +77,7 @@ class Job:
             if value is not None and value < 1:
                 raise HeadscopeError(f"{name} must be at least 1; got {value}")
         require_seed(self.seed)
+        choose_sources(self.leave_out)
         if self.minutes is not None and (not is_number(self.minutes) or self.minutes <= 0):
             raise HeadscopeError(f"minutes must be above 0; got {self.minutes!r}.")
         for name in ("work", "out"):  # before half an hour is spent on what cannot be kept
@@ -103,7 +114,10 @@ def train_embedded(job: Job, report: Callable[[str], None]) -> Path:
     """
     torch.set_num_threads(job.threads)
     report("texts: fetching what is not there yet")
-    files = build_corpus(job.work)
+    sources = choose_sources(job.leave_out)
+    if STORIES in sources:
+        write_modern_text(job.work / "archives", StoryPlan(), report)
+    files = build_corpus(job.work, sources)
     for file in files:
         if not file.same_archive:
             report(f"note: {file.source.package.name} is not the version of the shipped model")
@@ -152,7 +166,10 @@ def gather_facts(
         log=trainer.progress.log,
         scores=seen.scores,
         copy_accuracy=seen.copy_accuracy,
-        held_out=measure_held_out(model, data),
+        held_out=read_held_out(model, data),
+        compared=None
+        if job.compare is None
+        else read_again(load_model(str(job.compare)), model, data),
         samples=write_samples(model),
         finished=trainer.done,
         environment=(
@@ -162,14 +179,25 @@ def gather_facts(
     )
 
 
-def measure_held_out(model: LanguageModel, data: TrainingData) -> dict[str, HeldOut]:
-    """Measure the loss on each text's held-out end, a token and a character."""
+def read_held_out(model: LanguageModel, data: TrainingData) -> dict[str, Reading]:
+    """Read each text's held-out end, and today's sentences."""
+    found = {name: read_windows(model, windows) for name, windows in data.held_out.items()}
+    return found | {TODAYS: read_sentences(model)}
+
+
+def read_again(
+    other: LanguageModel, model: LanguageModel, data: TrainingData
+) -> dict[str, Reading]:
+    """Let another model, with its own tokenizer, read what `read_held_out` reads."""
     assert model.tokenizer is not None  # the trainer was given it
-    found = {}
-    for name, windows in data.held_out.items():
-        nats = held_out_loss(model, windows)
-        characters = sum(len(model.tokenizer.decode(row)) for row in windows[:, 1:].tolist())
-        tokens = windows[:, 1:].numel()
-        bits = nats * tokens / characters / float(torch.log(torch.tensor(2.0)))
-        found[name] = HeldOut(nats, bits)
-    return found
+    found = {
+        name: read_text(other, "".join(map(model.tokenizer.decode, windows[:, 1:].tolist())))
+        for name, windows in data.held_out.items()
+    }
+    return found | {TODAYS: read_sentences(other)}
+
+
+def read_sentences(model: LanguageModel) -> Reading:
+    """Read today's sentences, each by itself."""
+    first, *others = (read_text(model, sentence) for sentence in TODAY)
+    return sum(others, first)

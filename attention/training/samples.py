@@ -4,35 +4,28 @@ import torch
 
 from attention.model import LanguageModel
 from attention.training.tokenizer import BOS_ID
+from attention.training.writer.decode import Sampling, decode
 
-PROMPTS = ("She was very", "America must", "The old man went to the", "happy:")
-TEMPERATURE = 0.7
-LIKELIEST = 30
-NEW_TOKENS = 50
+PROMPTS = (
+    "She was very",
+    "America must",
+    "The old man went to the",
+    "happy:",
+    "Emma took out her phone and",
+    '"Where have you been?" asked',
+)
+SAMPLING = Sampling(temperature=0.7, top_k=30)
+NEW_TOKENS = 60
 
 
 def write_samples(model: LanguageModel) -> list[tuple[str, str]]:
     """Return each prompt with what the model writes after it, by one fixed seed."""
     tokenizer = model.tokenizer
     assert tokenizer is not None  # a model without one is not given samples
-    generator = torch.Generator().manual_seed(0)
-    samples = []
+    samples, room = [], model.config.context_length
     for prompt in PROMPTS:
-        ids = [int(token) for token in tokenizer.encode(prompt).ids]
-        text = tokenizer.decode(continue_ids(model, ids, generator))
-        samples.append((prompt, text))
+        ids = torch.tensor([tokenizer.encode(prompt).ids[: room - 1]])
+        count = min(NEW_TOKENS, room - ids.shape[1])
+        (new,) = decode(model, ids, count, end=BOS_ID, sampling=SAMPLING, seed=0)
+        samples.append((prompt, tokenizer.decode(new)))
     return samples
-
-
-def continue_ids(model: LanguageModel, ids: list[int], generator: torch.Generator) -> list[int]:
-    """Sample token after token; return the new ones, of which ``<bos>`` is none."""
-    new: list[int] = []
-    limit = model.config.context_length
-    with torch.inference_mode():
-        for _ in range(NEW_TOKENS):
-            logits = model(torch.tensor([[*ids, *new][-limit:]]))[0, -1].float() / TEMPERATURE
-            logits[BOS_ID] = -torch.inf
-            values, tokens = logits.topk(min(LIKELIEST, len(logits)))
-            choice = torch.multinomial(values.softmax(-1), 1, generator=generator)
-            new.append(int(tokens[choice]))
-    return new

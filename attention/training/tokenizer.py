@@ -1,5 +1,6 @@
 """The embedded model's tokenizer: byte-level BPE, trained on the corpus by a fixed recipe."""
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import numpy as np
 from jaxtyping import UInt16
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+from attention.errors import HeadscopeError
 from attention.training.corpus import CorpusFile
 
 BOS = "<bos>"
 BOS_ID = 0
-VOCAB_SIZE = 4096
+VOCAB_SIZE = 6144
 LINES_AT_ONCE = 1000
 
 
@@ -84,10 +86,23 @@ def build_tokens(
 
     Returns:
         The token file of each source, by its name.
+
+    Raises:
+        HeadscopeError: the work folder holds the tokens of other texts.
     """
     vocabulary = work / "tokenizer.json"
+    made_of = work / "tokenizer.made-of.json"
+    recipe = json.dumps(
+        [vocab_size, *([f.source.name, f.source.weight, f.text_sha256] for f in files)]
+    )
     if not vocabulary.exists():
         train_tokenizer(weighted_lines(files), vocab_size).save(str(vocabulary))
+        made_of.write_text(recipe, encoding="utf-8")
+    elif not made_of.exists() or made_of.read_text(encoding="utf-8") != recipe:
+        raise HeadscopeError(
+            f"{vocabulary} must be made of the same texts; got others: remove it and "
+            f"{work / 'tokens'}, or use another work folder"
+        )
     tokenizer = Tokenizer.from_file(str(vocabulary))
     (work / "tokens").mkdir(parents=True, exist_ok=True)
     token_files = {}

@@ -18,6 +18,7 @@ from attention.tokens import Tokenizer
 from attention.training.checkpoint import LogEntry, Progress, load_checkpoint, save_checkpoint
 from attention.training.evaluate import Evaluation, evaluate
 from attention.training.initialise import initialise
+from attention.training.optimizers import Optimizers
 from attention.training.rows import IGNORED, Texts, make_batch
 from attention.training.stages import STAGES, Stage
 
@@ -79,7 +80,7 @@ class Trainer:
     report: Report
     tokenizer: Tokenizer | None = None
     model: LanguageModel = field(init=False)
-    optimizer: torch.optim.Optimizer = field(init=False)
+    optimizer: Optimizers = field(init=False)
     progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,13 +89,19 @@ class Trainer:
         if found is None:
             initialise(self.model, torch.Generator().manual_seed(self.settings.seed))
             self.progress = Progress()
-            self.optimizer = make_optimizer(self.model)
+            self.optimizer = self.make_optimizer()
             return
         self.progress = found.progress
         self.model.load_state_dict(found.weights)
-        self.optimizer = make_optimizer(self.model)
+        self.optimizer = self.make_optimizer()
         self.optimizer.load_state_dict(found.optimizer)
         self.report(f"going on at {self.progress.tokens / 1e6:.2f}M tokens")
+
+    def make_optimizer(self) -> Optimizers:
+        """A fresh one, as every stage begins with; the last stage's when all are done."""
+        stages = self.settings.stages
+        stage = stages[min(self.progress.stage, len(stages) - 1)]
+        return Optimizers.build(stage.optimizer, self.model)
 
     @property
     def checkpoint_path(self) -> Path:
@@ -133,8 +140,7 @@ class Trainer:
         started = time.perf_counter()
         stage, progress, settings = self.stage, self.progress, self.settings
         share = self.stage_share()
-        for group in self.optimizer.param_groups:
-            group["lr"] = stage.rate(progress.step, share)
+        self.optimizer.set_rate(stage.rate(progress.step, share))
         rng = np.random.default_rng((settings.seed, progress.stage, progress.step))
         rows = max(1, settings.tokens_per_step // stage.length)
         inputs, targets = make_batch(rows, stage.length, stage.mix, texts=self.texts, rng=rng)
@@ -147,7 +153,7 @@ class Trainer:
             ended = self.look(stage) or ended
         if ended:
             progress.enter_next_stage()
-            self.optimizer = make_optimizer(self.model)
+            self.optimizer = self.make_optimizer()
         if ended or progress.step % settings.save_every == 0:
             self.save()
 
@@ -162,7 +168,7 @@ class Trainer:
         loss = functional.cross_entropy(
             logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED
         ).float()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
@@ -247,13 +253,3 @@ class Trainer:
             weights=self.model.state_dict(),
             optimizer=self.optimizer.state_dict(),
         )
-
-
-def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
-    """Return AdamW that decays matrices, and neither norms nor biases."""
-    parameters = list(model.parameters())
-    groups = [
-        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.1},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), fused=True)

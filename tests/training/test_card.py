@@ -1,11 +1,13 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attention.training.card import CardFacts, HeldOut, thinned, write_card
+from attention.training.card import CardFacts, thinned, write_card
 from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
+from attention.training.measure import Reading
 from attention.training.sources import SOURCES
 from attention.training.stages import STAGES
 
@@ -27,7 +29,8 @@ def facts():
         log=[entry(step) for step in range(1, 101)],
         scores={"induction": induction},
         copy_accuracy=0.93,
-        held_out={"austen": HeldOut(3.5, 1.25), "wordnet": HeldOut(4.5, 1.75)},
+        held_out={"austen": Reading(350.0, 100, 400), "wordnet": Reading(45.0, 10, 30)},
+        compared=None,
         samples=[("Once", " upon\na time")],
         finished=True,
         environment="torch 1.2.3",
@@ -46,7 +49,8 @@ def test_the_card_names_every_text_with_version_licence_and_hashes(facts):
 def test_the_card_gives_losses_heads_samples_and_recipe(facts):
     card = write_card(facts)
     for part in (
-        "4.000 nats a token, 1.500 bits a character",
+        "| austen | 3.500 | 4.00 | 1.262 |",
+        "| wordnet | 4.500 | 3.00 | 2.164 |",
         "best head, induction | 0.910 (layer 1, head 2)",
         "| L1H2 | **0.91** |",
         "**Once** upon a time",
@@ -56,10 +60,18 @@ def test_the_card_gives_losses_heads_samples_and_recipe(facts):
         assert part in card
 
 
+def test_the_card_sets_an_earlier_models_loss_beside_its_own(facts):
+    earlier = {
+        name: Reading(2 * read.nats, 7, read.characters) for name, read in facts.held_out.items()
+    }
+    card = write_card(replace(facts, compared=earlier))
+    assert "first checkpoint, bits a character" in card
+    assert "| austen | 3.500 | 4.00 | 1.262 | 2.525 |" in card
+
+
 def test_an_unfinished_model_says_so(facts):
     assert "Not finished" not in write_card(facts)
-    object.__setattr__(facts, "finished", False)
-    assert "Not finished" in write_card(facts)
+    assert "Not finished" in write_card(replace(facts, finished=False))
 
 
 def test_a_long_log_is_thinned_and_keeps_its_last_line(facts):

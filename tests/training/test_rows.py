@@ -8,6 +8,7 @@ from attention.training.rows import (
     Texts,
     copied_row,
     make_batch,
+    mirrored_row,
     random_tokens,
     repeated_row,
 )
@@ -53,6 +54,23 @@ def test_random_tokens_are_never_bos(from_pool, texts, rng):
     assert drawn.min() > 0
     assert drawn.max() < VOCAB_SIZE
     assert from_pool == 0.0 or set(drawn) <= set(texts.pool)
+
+
+def test_a_mirrored_row_comes_back_and_only_that_is_counted(texts, rng):
+    for _ in range(50):
+        tokens, counted = mirrored_row(LENGTH, texts, 0.0, rng)
+        assert len(tokens) == LENGTH
+        known = np.flatnonzero(counted)
+        size = known[0] - 1  # the second half's first token is not announced
+        assert known.tolist() == list(range(size + 1, 2 * size))
+        assert tokens[:size].tolist() == tokens[size : 2 * size][::-1].tolist()
+
+
+def test_a_mix_makes_mirrored_rows(texts, rng):
+    mirrored = RowMix(random=0.0, copies=0.0, mirrored=1.0)
+    _, targets = make_batch(ROWS, LENGTH, mirrored, texts=texts, rng=rng)
+    assert (targets[:, 0] == IGNORED).all()
+    assert (targets != IGNORED).any(axis=1).all()
 
 
 def test_the_loss_of_a_repeat_counts_what_can_be_known(texts, rng):

