@@ -246,6 +246,24 @@ def test_old_picture_stays_until_the_new_one_is_drawn(open_app, settle):
     assert page.evaluate("window.blank") == 0
 
 
+def test_chart_is_linked_once_and_fills_its_place(open_app, settle):
+    # Each new choice left its listeners behind; a chart that was drawn before its place had its
+    # height stayed small.
+    page = open_app("?layer=0&head=0")
+    for layer in (1, 2, 3):
+        page.locator(".st-key-overview .map").press("ArrowDown")
+        expect(heading(page)).to_contain_text(f"Layer {layer} · head 0")
+        settle(page)
+    linked = """selector => {
+      const chart = document.querySelector(selector);
+      const whole = ['xaxis', 'yaxis'].every(
+        name => chart._fullLayout[name]._inputDomain.join() === '0,1');
+      return whole && typeof chart._ev._events.plotly_click === 'function';  // several: an array
+    }"""
+    for chart in (GRID, DETAIL):
+        page.wait_for_function(linked, arg=chart)
+
+
 def test_frame_of_the_chosen_head_survives_a_new_window_size(open_app, settle):
     page = open_app("?layer=1&head=2")
     for width in (1600, 1000, 1280):
