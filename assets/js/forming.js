@@ -15,10 +15,12 @@ const FORMING_CSS = `
   .slider { width: 100%; margin: 0; accent-color: var(--st-primary-color); display: block;
             height: 1.5rem; cursor: pointer; }
   .stretch { position: absolute; bottom: -.15rem; height: .25rem; border-radius: 2px;
-             background: var(--accent); opacity: .55; pointer-events: none; }
+             background: var(--accent); pointer-events: none; }
+  .stretch span { position: absolute; top: .2rem; left: 50%; transform: translateX(-50%);
+                  font: .75rem/1.2 var(--st-font); color: var(--accent); }
   .amount { font: 600 .9375rem/1.2 var(--st-font); color: var(--st-text-color);
             min-width: 8.5rem; text-align: right; font-variant-numeric: tabular-nums; }
-  .said { font: 1rem/1.45 var(--st-font); color: var(--st-text-color); margin: .5rem 0 0;
+  .said { font: 1rem/1.45 var(--st-font); color: var(--st-text-color); margin: .85rem 0 0;
           min-height: 2.9em; }
   .said.small { font-size: .9375rem; margin-top: .15rem; min-height: 1.45em; }
   @media (max-width: 640px) { .bar { flex-wrap: wrap; } .track { order: 3; flex-basis: 100%; }
@@ -54,7 +56,9 @@ function build(root) {
   const slider = make('input', 'slider');
   slider.type = 'range';
   slider.setAttribute('aria-label', 'Checkpoint of the training');
-  track.append(slider, make('div', 'stretch'));
+  const stretch = make('div', 'stretch');
+  stretch.append(make('span', '', 'bump'));
+  track.append(slider, stretch);
   bar.append(play, track, make('div', 'amount'));
   root.append(bar, make('p', 'said'), make('p', 'said small'), make('div', 'tip'));
 }
@@ -89,7 +93,6 @@ function take(reel, header, body, bytes) {
   const place = share => `calc(${share} * (100% - ${THUMB_PX}px) + ${THUMB_PX / 2}px)`;
   reel.stretch.style.left = place(first / reel.last);
   reel.stretch.style.right = `calc(100% - ${place(final / reel.last)})`;
-  reel.stretch.title = 'the bump: here the induction heads form';
 }
 
 function start(reel) {

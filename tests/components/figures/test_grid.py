@@ -79,3 +79,11 @@ def test_tags_are_written_as_text():
     texts = [note.text for note in drawn.layout.annotations]
     assert "previous token .91" in texts
     assert "&lt;b&gt;x&lt;/b&gt;" in texts
+
+
+def test_heads_of_several_layers_carry_their_names():
+    drawn = figure(thumbnails(3, 5), names=["0.0", "0.1", "1.0"])
+    words = [note.text for note in drawn.layout.annotations]
+    assert words[:3] == ["<b>0.0</b>", "<b>0.1</b>", "<b>1.0</b>"]
+    numbered = [note.text for note in figure(thumbnails(3, 5)).layout.annotations]
+    assert numbered[:3] == ["<b>0</b>", "<b>1</b>", "<b>2</b>"]

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from attention import formation
 from attention.formation import load_formation
+from components import resources
 from components.film import MOST_TOKENS, STEPS
 from components.samples import SAMPLES
 
@@ -132,3 +134,14 @@ def test_hidden_first_token_and_colours_reach_the_pictures():
     heatmap = json.loads(header["figures"]["detail"])["data"][-1]
     assert heatmap["colorscale"][0][1] == "#440154"
     assert any("renormalised" in caption.value for caption in page.caption)
+
+
+def test_missing_checkpoints_are_one_sentence_with_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(formation, "SHIPPED", tmp_path)
+    resources.formation.clear()
+    try:
+        page = open_page()
+    finally:
+        resources.formation.clear()  # the other tests need the real ones
+    assert ["attention forming" in sentence for sentence in said(page)] == [True]
+    assert figures(page) == {}
