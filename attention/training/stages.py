@@ -73,7 +73,7 @@ LANGUAGE = Stage(
     learning_rate=1.5e-3,
     hold=0.40,
     final=0.05,
-    max_steps=3_200,
+    max_steps=4_400,
     optimizer="muon",
 )
 STAGES: tuple[Stage, ...] = (HEADS, LANGUAGE)

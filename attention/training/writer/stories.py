@@ -83,6 +83,8 @@ def write_batch(writer: LanguageModel, plan: StoryPlan, number: int) -> list[tup
     asked = _equally_long(writer.tokenizer, rng, plan.batch)
     ids = torch.tensor([_encode(writer.tokenizer, ask) for ask in asked])
     end = writer.tokenizer.backend.token_to_id(END)
+    if end is None:
+        raise HeadscopeError(f"the writer's tokenizer must know {END}; got one that does not")
     written = decode(
         writer,
         ids.to(writer.device),
