@@ -80,13 +80,28 @@ def _results(facts: CardFacts) -> str:
         for metric, table in facts.scores.items()
         for score, layer, head in [best_head(table)]
     ]
-    rows = [f"| repeated random tokens guessed right | {facts.copy_accuracy:.3f} |", *best]
-    return (
-        "## What came out\n\n| measure | value |\n|---|---|\n"
-        + "\n".join(rows)
-        + "\n\n"
-        + _losses(facts)
-    )
+    lines = [
+        "## What came out",
+        "",
+        "| measure | value |",
+        "|---|---|",
+        f"| repeated random tokens guessed right | {facts.copy_accuracy:.3f} |",
+        *best,
+        "",
+        *(f"{line}\n" for line in missing_kinds(facts.scores)),
+        _losses(facts),
+    ]
+    return "\n".join(lines)
+
+
+def missing_kinds(scores: dict[str, HeadTable]) -> list[str]:
+    """Say of which kinds of head there is none."""
+    return [
+        f"No head is a {HEAD_METRICS[name].label} head: the best score is "
+        f"{best_head(table)[0]:.2f}, under {HEAD_METRICS[name].threshold:g}."
+        for name, table in scores.items()
+        if best_head(table)[0] < HEAD_METRICS[name].threshold
+    ]
 
 
 def _losses(facts: CardFacts) -> str:

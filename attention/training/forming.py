@@ -1,6 +1,5 @@
 """From the texts to a folder of checkpoints in which heads form: `python -m attention forming`."""
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,13 +8,14 @@ from pathlib import Path
 import torch
 
 from attention.config import AttentionConfig
-from attention.errors import HeadscopeError, require_positive, require_seed
+from attention.errors import require_positive, require_seed
 from attention.formation import HISTORY, checkpoint_file
 from attention.history import history_as_text, read_history
 from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
 from attention.training.corpus import CorpusFile, build_corpus
 from attention.training.data import split
+from attention.training.folders import require_folder
 from attention.training.forming_card import FormingFacts, write_forming_card
 from attention.training.forming_choice import choose_looks
 from attention.training.forming_looks import WatchedTrainer
@@ -25,7 +25,13 @@ from attention.training.stages import Stage
 from attention.training.tokenizer import BOS_ID, build_tokens
 from attention.training.train import TrainSettings
 
-TEXTS = ("austen", "moby_dick", "state_of_the_union", "wordnet", "king_james")
+WEIGHTS = {  # of the texts; the shipped checkpoints were trained with these
+    "austen": 1.0,
+    "moby_dick": 0.7,
+    "state_of_the_union": 1.0,
+    "wordnet": 1.5,
+    "king_james": 0.4,
+}
 CHECKPOINTS = 25
 FORMING = ModelConfig(
     vocab_size=1024,
@@ -86,15 +92,8 @@ class FormingJob:
     def __post_init__(self) -> None:
         require_positive("threads", self.threads)
         require_seed(self.seed)
-        for name in ("work", "out"):  # before minutes are spent on what cannot be kept
-            folder: Path = getattr(self, name)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                writable = os.access(folder, os.W_OK)
-            except OSError:
-                writable = False
-            if not writable:
-                raise HeadscopeError(f"{name} must be a folder that can be written; got {folder}.")
+        for name in ("work", "out"):
+            require_folder(name, getattr(self, name))
 
 
 def train_forming(
@@ -118,7 +117,9 @@ def train_forming(
     """
     torch.set_num_threads(job.threads)
     report("texts: fetching what is not there yet")
-    sources = tuple(source for source in SOURCES if source.name in TEXTS)
+    sources = tuple(
+        replace(source, weight=WEIGHTS[source.name]) for source in SOURCES if source.name in WEIGHTS
+    )
     files = build_corpus(job.work, sources)
     report("tokens: training the tokenizer and encoding")
     sizes = settings.model

