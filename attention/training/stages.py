@@ -57,11 +57,10 @@ class Stage:
         return rate * (self.final + (1 - self.final) * max(0.0, left))
 
 
-# AdamW forms the heads sooner; Muon reads text better after the same number of tokens.
 HEADS = Stage(
     name="heads",
     length=64,
-    mix=RowMix(random=0.46, copies=0.15, mirrored=0.08),
+    mix=RowMix(random=0.50, copies=0.15),
     learning_rate=2e-3,
     max_steps=2_000,
     until_induction=0.82,
@@ -69,12 +68,11 @@ HEADS = Stage(
 LANGUAGE = Stage(
     name="language",
     length=256,
-    mix=RowMix(random=0.07, copies=0.08, mirrored=0.06),
+    mix=RowMix(random=0.08, copies=0.10),
     learning_rate=1.5e-3,
     hold=0.40,
     final=0.05,
-    max_steps=4_400,
-    optimizer="muon",
+    max_steps=2_604,
 )
 STAGES: tuple[Stage, ...] = (HEADS, LANGUAGE)
 

@@ -92,16 +92,16 @@ def test_an_earlier_model_reads_the_same_texts_for_the_card(job):
     assert float(bits) == pytest.approx(float(earlier), abs=0.002)  # float32 against float16
 
 
-def test_modern_text_is_written_unless_it_is_left_out(job, monkeypatch):
+def test_modern_text_is_written_where_it_is_asked_for(job, monkeypatch):
     asked = []
-    monkeypatch.setattr(
-        pipeline, "write_modern_text", lambda folder, plan, report: asked.append(folder)
-    )
+
+    def write(folder, plan, report):
+        asked.append(folder)
+
+    monkeypatch.setattr(pipeline, "write_modern_text", write)
     train_embedded(job, lambda line: None)
     assert asked == []
-    monkeypatch.setattr(pipeline, "choose_sources", lambda leave_out: (SOURCE, pipeline.STORIES))
-    with pytest.raises(HeadscopeError):  # nothing was written: there is no such package here
-        train_embedded(job, lambda line: None)
+    train_embedded(replace(job, stories=True), lambda line: None)
     assert asked == [job.work / "archives"]
 
 
@@ -132,7 +132,7 @@ def test_the_command_explains_itself():
         "--threads",
         "--minutes",
         "--stage2-steps",
-        "--leave-out",
+        "--stories",
     ):
         assert option in result.output
 
@@ -143,7 +143,6 @@ def test_the_command_explains_itself():
         ({"minutes": -1.0}, r"minutes must be above 0; got -1\.0"),
         ({"minutes": float("nan")}, "minutes must be above 0; got nan"),
         ({"seed": 1 << 64}, "seed must be a whole number"),
-        ({"leave_out": ("koran",)}, r"leave_out must name texts of austen, .*; got 'koran'"),
     ],
 )
 def test_what_would_only_be_noticed_after_the_texts_are_fetched_is_refused(

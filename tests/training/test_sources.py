@@ -27,6 +27,11 @@ def test_a_source_of_no_weight_is_refused():
         replace(SOURCES[0], weight=0.0)
 
 
+def test_a_text_that_there_is_not_cannot_be_left_out():
+    with pytest.raises(HeadscopeError, match=r"leave_out must name texts of austen, .*; got 'x'"):
+        choose_sources(["x"])
+
+
 def test_all_texts_may_not_be_left_out():
     names = [source.name for source in SOURCES]
     assert [source.name for source in choose_sources(names[1:])] == names[:1]
