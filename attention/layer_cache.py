@@ -23,6 +23,10 @@ class LayerCache:
         self._kept: dict[Key, tuple[Stamp, list[AttentionModule]]] = {}
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type["LayerCache"], tuple[()]]:
+        """A copy begins empty: a model is copied, pickled and saved without what it built."""
+        return LayerCache, ()
+
     def clear(self) -> None:
         """Forget all layers."""
         self._kept.clear()

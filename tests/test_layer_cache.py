@@ -1,6 +1,10 @@
+import copy
+import pickle
+
 import torch
 
 from attention.layer_cache import LayerCache
+from tests.builders import small_model
 from tests.implementations.contract import build as build_layer
 
 
@@ -57,3 +61,14 @@ def test_cleared_layers_are_built_anew():
     cache.clear()
     get(cache, weights, built)
     assert len(built) == 2
+
+
+def test_a_model_is_copied_and_pickled_without_what_it_has_built():
+    # Caught: a lock can be neither copied nor pickled, and so no model could be.
+    model = small_model()
+    expected = model.run([1, 2, 3], implementation="fused").logits
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        torch.testing.assert_close(other.run([1, 2, 3], implementation="fused").logits, expected)
+        with torch.no_grad():
+            other.embed.weight.zero_()
+    torch.testing.assert_close(model.run([1, 2, 3], implementation="fused").logits, expected)

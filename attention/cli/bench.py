@@ -88,6 +88,19 @@ def bench(
     for line in conclusion(settings, found):
         click.echo(line)
     files.write(settings, found)
+    require_times(found)
+
+
+def require_times(found: "Sequence[Measurement]") -> None:
+    """Refuse a run in which nothing could be timed: a script must not take it for a result.
+
+    Raises:
+        HeadscopeError: no point has a time.
+    """
+    if not any(m.ok for m in found):
+        raise HeadscopeError(
+            "at least one point must be measured; none was: the sentences above say why."
+        )
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,20 @@ def test_each_head_count_has_its_line_as_soon_as_it_is_measured():
     assert first.split() == ["1", "15", "2.00", "(2.00–2.00)", "2.00", "(2.00–2.00)", "1.00×", "–"]
 
 
+def test_run_without_a_single_time_fails_after_its_files_are_written(tmp_path, monkeypatch):
+    # It ended with exit code 0 when no point fitted into the memory.
+    failed = Measurement(
+        implementation="looped", num_heads=3, head_dim=5, d_out=15, error="memory must be enough."
+    )
+    monkeypatch.setattr("attention.benchmark.sweep", lambda settings: iter([failed]))
+    path = tmp_path / "b.json"
+    said = refusal(
+        "--heads", "3", "--d-out", "15", "--implementations", "looped", "--json", str(path)
+    )
+    assert said.startswith("at least one point must be measured; none was")
+    assert path.exists()
+
+
 def test_what_failed_is_a_dash_in_the_table_and_a_sentence_below():
     settings = BenchmarkSettings(heads=(3,), d_out=15, implementations=("looped",))
     failed = Measurement(
