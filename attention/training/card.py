@@ -7,6 +7,7 @@ from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
 from attention.training.evaluate import best_head
 from attention.training.measure import Reading
+from attention.training.sources import STORIES
 from attention.training.stages import Stage
 
 LOG_LINES = 24
@@ -54,7 +55,7 @@ def write_card(facts: CardFacts) -> str:
         _results(facts),
         _heads(facts.scores),
         _samples(facts.samples),
-        _limits(),
+        _limits(facts.files),
         texts_section(facts.files),
         _recipe(facts),
         _log(facts.log),
@@ -112,7 +113,7 @@ def _losses(facts: CardFacts) -> str:
         "today that are in none of them.",
         "",
         "| held out | nats a token | characters a token | bits a character "
-        + ("| first checkpoint, bits a character |" if earlier else "|"),
+        + ("| model compared with, bits a character |" if earlier else "|"),
         "|---|---|---|---|" + ("---|" if earlier else ""),
     ]
     for name, read in facts.held_out.items():
@@ -158,13 +159,19 @@ def _samples(samples: list[tuple[str, str]]) -> str:
     )
 
 
-def _limits() -> str:
+def _limits(files: list[CorpusFile]) -> str:
+    written = STORIES in [file.source for file in files]
+    modern = (
+        "- Part of its text was written by another small model, mistakes included.\n"
+        if written
+        else "- The texts are mostly old; words such as *website* are split into pieces.\n"
+    )
     return (
         "## Limits\n\n"
         "- It writes in the manner of its texts, and knows nothing: use it to study heads, "
         "not to learn facts.\n"
         "- Letters outside ASCII were never trained on, and come as single bytes.\n"
-        "- Part of its text was written by another small model, mistakes included.\n"
+        f"{modern}"
         "- Old texts hold the prejudices of their time, and so may what it writes.\n"
         "- At most 256 tokens."
     )

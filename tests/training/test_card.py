@@ -8,7 +8,7 @@ from attention.training.card import CardFacts, thinned, write_card
 from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
 from attention.training.measure import Reading
-from attention.training.sources import SOURCES
+from attention.training.sources import SOURCES, STORIES
 from attention.training.stages import STAGES
 
 
@@ -65,8 +65,16 @@ def test_the_card_sets_an_earlier_models_loss_beside_its_own(facts):
         name: Reading(2 * read.nats, 7, read.characters) for name, read in facts.held_out.items()
     }
     card = write_card(replace(facts, compared=earlier))
-    assert "first checkpoint, bits a character" in card
+    assert "model compared with, bits a character" in card
     assert "| austen | 3.500 | 4.00 | 1.262 | 2.525 |" in card
+
+
+def test_the_limits_are_those_of_the_texts_it_had(facts):
+    # The card of a model without the stories said that another model had written part of it.
+    assert "written by another small model" in write_card(facts)
+    without = replace(facts, files=[f for f in facts.files if f.source != STORIES])
+    assert "written by another small model" not in write_card(without)
+    assert "The texts are mostly old" in write_card(without)
 
 
 def test_the_card_says_which_kinds_of_head_are_missing(facts):

@@ -86,7 +86,7 @@ def test_an_earlier_model_reads_the_same_texts_for_the_card(job):
     first = train_embedded(job, lambda line: None)
     again = replace(job, compare=first, out=job.out.with_name("again"))
     card = (train_embedded(again, lambda line: None) / "README.md").read_text()
-    assert "| first checkpoint, bits a character |" in card
+    assert "| model compared with, bits a character |" in card
     rows = [line.split("|")[1:-1] for line in card.splitlines() if line.startswith("| today's")]
     ((_, _, _, bits, earlier),) = rows
     assert float(bits) == pytest.approx(float(earlier), abs=0.002)  # float32 against float16

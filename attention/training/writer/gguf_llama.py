@@ -49,7 +49,10 @@ def load_gguf_llama(path: Path, *, dtype: torch.dtype = torch.float32) -> Langua
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} must be a GGUF file; got: {error}.") from error
     facts = {name: field.contents() for name, field in reader.fields.items()}
-    model = LanguageModel(llama.read_config(_config(facts)), _tokenizer(facts), name=path.stem)
+    try:
+        model = LanguageModel(llama.read_config(_config(facts)), _tokenizer(facts), name=path.stem)
+    except KeyError as error:
+        raise ModelError(f"{path.name} must say {error.args[0]}; it does not.") from error
     found = {tensor.name: tensor for tensor in reader.tensors}
     state = {}
     for ours, theirs in _weight_names(model.config.num_layers).items():

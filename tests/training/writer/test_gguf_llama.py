@@ -86,6 +86,12 @@ def test_what_would_be_read_wrong_is_refused_by_name(tmp_path, changes, message)
         load_gguf_llama(gguf_file(tmp_path, **changes))
 
 
+def test_a_size_that_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(GGUFWriter, "add_block_count", lambda writer, count: None)
+    with pytest.raises(ModelError, match=r"tiny.gguf must say llama.block_count; it does not"):
+        load_gguf_llama(gguf_file(tmp_path))
+
+
 def test_a_file_that_is_no_gguf_is_one_sentence(tmp_path):
     path = tmp_path / "x.gguf"
     path.write_bytes(b"no such thing")
