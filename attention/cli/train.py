@@ -37,10 +37,10 @@ import click
     help="Steps of the last stage, instead of the recipe's.",
 )
 @click.option(
-    "--stories",
-    is_flag=True,
-    help="Also train on short modern stories, which a larger model writes first (about half an "
-    "hour). The shipped model does without.",
+    "--stories/--no-stories",
+    default=True,
+    show_default=True,
+    help="Also train on modern stories and explanations, which a larger model writes first.",
 )
 @click.option(
     "--compare",

@@ -7,7 +7,7 @@ from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
 from attention.training.evaluate import best_head
 from attention.training.measure import Reading
-from attention.training.sources import STORIES
+from attention.training.sources import WRITTEN
 from attention.training.stages import Stage
 
 LOG_LINES = 24
@@ -160,7 +160,7 @@ def _samples(samples: list[tuple[str, str]]) -> str:
 
 
 def _limits(files: list[CorpusFile]) -> str:
-    written = STORIES in [file.source for file in files]
+    written = any(file.source in WRITTEN for file in files)
     modern = (
         "- Part of its text was written by another small model, mistakes included.\n"
         if written
@@ -222,7 +222,7 @@ def _recipe(facts: CardFacts) -> str:
             if stage.hold < 1
             else f"{stage.learning_rate:g}, constant"
         )
-        gate = f"induction {stage.until_induction}" if stage.until_induction else "by steps"
+        gate = "by steps" if stage.until is None else str(stage.until)
         lines.append(
             f"| {stage.name} | {stage.length} | {stage.mix.random:.0%}, of which "
             f"{stage.mix.from_pool:.0%} of the 512 commonest | {stage.mix.mirrored:.0%} | "
@@ -239,14 +239,14 @@ def _log(log: list[LogEntry]) -> str:
         "Minutes count while the training ran, whatever else used the machine at the same time.",
         "",
         "| stage | step | tokens | minutes | train | held out | copies "
-        "| previous | induction | first |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| previous | induction | first | duplicate |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {entry.stage} | {entry.step} | {entry.tokens / 1e6:.2f}M | "
         f"{entry.seconds / 60:.1f} | {entry.train_loss:.3f} | {entry.loss:.3f} | "
         f"{entry.copy_accuracy:.2f} | {entry.previous:.2f} | {entry.induction:.2f} | "
-        f"{entry.first:.2f} |"
+        f"{entry.first:.2f} | {entry.duplicate:.2f} |"
         for entry in thinned(log)
     ]
     return "\n".join(lines)

@@ -25,6 +25,7 @@ class LogEntry:
         previous: the best previous-token score.
         induction: the best induction score.
         first: the best first-token score.
+        duplicate: the best duplicate-token score.
     """
 
     stage: str
@@ -37,6 +38,7 @@ class LogEntry:
     previous: float
     induction: float
     first: float
+    duplicate: float
 
 
 @dataclass

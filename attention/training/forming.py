@@ -21,7 +21,7 @@ from attention.training.forming_choice import choose_looks
 from attention.training.forming_looks import WatchedTrainer
 from attention.training.rows import RowMix
 from attention.training.sources import SOURCES
-from attention.training.stages import Stage
+from attention.training.stages import Gate, Stage
 from attention.training.tokenizer import BOS_ID, build_tokens
 from attention.training.train import TrainSettings
 
@@ -56,7 +56,7 @@ STAGES = (
         mix=RowMix(random=0.50, copies=0.15),
         learning_rate=2e-3,
         max_steps=2_500,
-        until_induction=0.45,
+        until=Gate("induction", 0.45),
     ),
     Stage(
         name="long rows",

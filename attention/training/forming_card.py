@@ -134,8 +134,8 @@ def _recipe(facts: FormingFacts) -> str:
     ]
     for stage in settings.stages:
         end = f"{stage.max_steps:,} steps"
-        if stage.until_induction is not None:
-            end = f"until a head's induction is {stage.until_induction}, at most {end}"
+        if stage.until is not None:
+            end = f"until a head's score is {stage.until}, at most {end}"
         rate = f"learning rate {stage.learning_rate:g}"
         if stage.hold < 1:
             rate += f" for {stage.hold:.0%} of the steps, then down to {stage.final:.0%} of it"

@@ -21,12 +21,12 @@ from attention.training.export import export_model
 from attention.training.folders import require_folder
 from attention.training.measure import Reading, read_text, read_windows
 from attention.training.samples import write_samples
-from attention.training.sources import STORIES, choose_sources
+from attention.training.sources import WRITTEN, choose_sources
 from attention.training.stages import STAGES, Stage, shortened
 from attention.training.today import TODAY
 from attention.training.tokenizer import BOS_ID, VOCAB_SIZE, build_tokens
 from attention.training.train import Trainer, TrainSettings
-from attention.training.writer.stories import StoryPlan, write_modern_text
+from attention.training.writer.stories import PLANS, write_modern_text
 
 TODAYS = "today's sentences"
 EMBEDDED = ModelConfig(
@@ -58,7 +58,7 @@ class Job:
         threads: of torch on the CPU.
         minutes: time for the training, or None.
         stage2_steps: steps of the last stage, or None for the recipe's.
-        stories: whether a larger model writes modern text first; the shipped model has none.
+        stories: whether a larger model writes modern text first.
         compare: a model folder that is to read the same held-out texts, for the card.
     """
 
@@ -68,7 +68,7 @@ class Job:
     threads: int = 2
     minutes: float | None = None
     stage2_steps: int | None = None
-    stories: bool = False
+    stories: bool = True
     compare: Path | None = None
 
     def __post_init__(self) -> None:
@@ -106,9 +106,9 @@ def train_embedded(job: Job, report: Callable[[str], None]) -> Path:
     """
     torch.set_num_threads(job.threads)
     report("texts: fetching what is not there yet")
-    sources = choose_sources(() if job.stories else (STORIES.name,))
+    sources = choose_sources(() if job.stories else [source.name for source in WRITTEN])
     if job.stories:
-        write_modern_text(job.work / "archives", StoryPlan(), report)
+        write_modern_text(job.work / "archives", PLANS, report)
     files = build_corpus(job.work, sources)
     for file in files:
         if not file.same_archive:

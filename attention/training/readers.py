@@ -32,7 +32,6 @@ PLAIN = str.maketrans(
 HEADING = re.compile(r"(?i:chapter|volume|epilogue)\b|[A-Z .]+$")
 APPLAUSE = re.compile(r"[(\[](?:Applause|Laughter)\.?[)\]]?", re.IGNORECASE)
 SENTENCE_END = re.compile(r"[.!?][\"')]*(?=\s|$)")
-STORIES_FILE = "stories.jsonl"  # beside the writer's package
 SHORTEST_STORY = 200  # characters
 PHRASE_WORDS = 5
 MOST_REPEATS = 3  # of a phrase in a story
@@ -79,15 +78,25 @@ def moby_dick(archive: Path) -> list[str]:
 
 
 def state_of_the_union(archive: Path) -> list[str]:
-    """Read the addresses since 1930; the package cuts long ones, so the last scrap goes."""
+    """Read the addresses since 1930."""
+    return _addresses(archive, lambda year: year >= FIRST_MODERN_YEAR)
+
+
+def old_addresses(archive: Path) -> list[str]:
+    """Read the addresses before 1930."""
+    return _addresses(archive, lambda year: year < FIRST_MODERN_YEAR)
+
+
+def _addresses(archive: Path, wanted: Callable[[int], bool]) -> list[str]:
+    """Read the wanted years; the package cuts long addresses, so the last scrap goes."""
     pattern = re.compile(r"sotu/data/(\d{4})_\w+\.txt$")
 
-    def modern(name: str) -> bool:
+    def of_the_years(name: str) -> bool:
         found = pattern.search(name)
-        return found is not None and int(found[1]) >= FIRST_MODERN_YEAR
+        return found is not None and wanted(int(found[1]))
 
     lines: list[str] = []
-    for raw in read_members(archive, modern).values():
+    for raw in read_members(archive, of_the_years).values():
         text = APPLAUSE.sub("", plain(raw.decode("utf-8", "replace")))
         whole = text[: max(text.rfind(mark) for mark in ".!?") + 1]
         lines += paragraphs(whole)
@@ -96,6 +105,18 @@ def state_of_the_union(archive: Path) -> list[str]:
 
 def wordnet(archive: Path) -> list[str]:
     """Read "word: definition. Example." of every entry that has an example, shuffled."""
+    return _entries(archive, with_example=True)
+
+
+def definitions(archive: Path) -> list[str]:
+    """Read "word: definition." of the entries without an example, shuffled.
+
+    Leaves out names: of people, places and species, whose words come once.
+    """
+    return _entries(archive, with_example=False)
+
+
+def _entries(archive: Path, *, with_example: bool) -> list[str]:
     members = read_members(
         archive,
         lambda name: PurePosixPath(name).name in {"data.adj", "data.adv", "data.noun", "data.verb"},
@@ -103,9 +124,9 @@ def wordnet(archive: Path) -> list[str]:
     entries: list[str] = []
     for raw in members.values():
         for line in plain_entries(raw.decode("utf-8", "replace")):
-            entry = wordnet_entry(line)
-            if entry:
-                entries.append(plain(entry))
+            word, definition, examples = wordnet_entry(line)
+            if bool(examples) == with_example and (with_example or word.islower()):
+                entries.append(plain(" ".join([f"{word}: {definition}.", *examples])))
     Random(0).shuffle(entries)
     return entries
 
@@ -115,16 +136,14 @@ def plain_entries(text: str) -> Iterator[str]:
     return (line for line in text.splitlines() if not line.startswith("  ") and "|" in line)
 
 
-def wordnet_entry(line: str) -> str:
-    """Return an entry as sentences, or the empty text where it has no example."""
+def wordnet_entry(line: str) -> tuple[str, str, list[str]]:
+    """Return an entry's word, its definition and its examples as sentences."""
     head, gloss = line.split("|", 1)
     word = re.sub(r"\((?:a|p|ip)\)$", "", head.split()[4].replace("_", " "))
     examples = re.findall(r'"([^"]{12,})"', gloss)
-    if not examples:
-        return ""
     definition = re.split(r';\s*"', gloss)[0].strip().rstrip(";")
     sentences = [f"{example[0].upper()}{example[1:]}".rstrip(".;,") + "." for example in examples]
-    return f"{word}: {definition}. {' '.join(sentences)}"
+    return word, definition, sentences
 
 
 def king_james(archive: Path) -> list[str]:
@@ -146,15 +165,19 @@ def king_james(archive: Path) -> list[str]:
     return [" ".join(verses) for verses in chapters.values()]
 
 
-def stories(archive: Path) -> list[str]:
-    """Read what the model in the package wrote, as `write_stories` left it beside the package."""
-    path = archive.with_name(STORIES_FILE)
-    if not path.exists():
-        raise ArchiveError(f"{path} must be written first; got no such file: train writes it")
-    lines: list[str] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        lines += [" ".join(part.split()) for part in tidy(json.loads(line)["text"]).split("\n")]
-    return [line for line in lines if line]
+def written(kind: str) -> Callable[[Path], list[str]]:
+    """Make the reader of what the model in the package wrote, as `write_stories` left it."""
+
+    def read(archive: Path) -> list[str]:
+        path = archive.with_name(f"{kind}.jsonl")
+        if not path.exists():
+            raise ArchiveError(f"{path} must be written first; got no such file: train writes it")
+        lines: list[str] = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            lines += [" ".join(part.split()) for part in tidy(json.loads(line)["text"]).split("\n")]
+        return [line for line in lines if line]
+
+    return read
 
 
 def tidy(story: str) -> str:
@@ -205,7 +228,10 @@ READERS: dict[str, Callable[[Path], list[str]]] = {
     "austen": austen,
     "moby_dick": moby_dick,
     "state_of_the_union": state_of_the_union,
+    "old_addresses": old_addresses,
     "wordnet": wordnet,
+    "definitions": definitions,
     "king_james": king_james,
-    "stories": stories,
+    "stories": written("stories"),
+    "explanations": written("explanations"),
 }

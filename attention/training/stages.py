@@ -3,8 +3,33 @@
 from dataclasses import dataclass, replace
 
 from attention.errors import HeadscopeError
+from attention.scores import HEAD_METRICS
 from attention.training.optimizers import require_optimizer
 from attention.training.rows import RowMix
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A head score that ends a stage before its last step.
+
+    Args:
+        metric: a key of HEAD_METRICS.
+        score: the best head's score that is enough.
+        required: whether a stage that ends without it is a failed run.
+    """
+
+    metric: str
+    score: float
+    required: bool = True
+
+    def __post_init__(self) -> None:
+        if self.metric not in HEAD_METRICS:
+            raise HeadscopeError(
+                f"metric must be one of {', '.join(HEAD_METRICS)}; got {self.metric!r}"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.metric.replace('_', ' ')} {self.score:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +46,7 @@ class Stage:
         warmup_steps: steps in which the learning rate rises from nothing.
         max_steps: where the stage ends at the latest.
         optimizer: a key of OPTIMIZERS.
-        until_induction: the best induction score at which it ends earlier, or None.
+        until: the gate that ends it earlier, or None.
     """
 
     name: str
@@ -33,7 +58,7 @@ class Stage:
     final: float = 1.0
     warmup_steps: int = 100
     optimizer: str = "adamw"
-    until_induction: float | None = None
+    until: Gate | None = None
 
     def __post_init__(self) -> None:
         for name in ("length", "max_steps", "warmup_steps"):
@@ -63,18 +88,35 @@ HEADS = Stage(
     mix=RowMix(random=0.50, copies=0.15),
     learning_rate=2e-3,
     max_steps=2_000,
-    until_induction=0.82,
+    until=Gate("induction", 0.82),
+)
+DUPLICATES = Stage(  # what comes back in reverse makes a head look for the token's own copy
+    name="duplicates",
+    length=64,
+    mix=RowMix(random=0.25, copies=0.10, mirrored=0.40),
+    learning_rate=2e-3,
+    max_steps=400,
+    until=Gate("duplicate_token", 0.6, required=False),
 )
 LANGUAGE = Stage(
     name="language",
-    length=256,
-    mix=RowMix(random=0.08, copies=0.10),
+    length=128,
+    mix=RowMix(random=0.06, copies=0.08, mirrored=0.06),
     learning_rate=1.5e-3,
-    hold=0.40,
-    final=0.05,
-    max_steps=2_604,
+    max_steps=3_000,
+    optimizer="muon",
 )
-STAGES: tuple[Stage, ...] = (HEADS, LANGUAGE)
+LONG = Stage(
+    name="long rows",
+    length=256,
+    mix=RowMix(random=0.08, copies=0.10, mirrored=0.05),
+    learning_rate=1.5e-3,
+    hold=0.20,
+    final=0.05,
+    max_steps=2_600,
+    optimizer="muon",
+)
+STAGES: tuple[Stage, ...] = (HEADS, DUPLICATES, LANGUAGE, LONG)
 
 
 def shortened(stages: tuple[Stage, ...], last_steps: int) -> tuple[Stage, ...]:

@@ -13,7 +13,7 @@ from attention.training.corpus import CorpusFile
 
 BOS = "<bos>"
 BOS_ID = 0
-VOCAB_SIZE = 4096
+VOCAB_SIZE = 6144
 LINES_AT_ONCE = 1000
 
 

@@ -196,15 +196,16 @@ class Trainer:
         self.progress.log.append(self.entry(stage, seen))
         self.progress.recent.clear()
         self.report(self.line(seen))
-        if stage.until_induction is None:
+        gate = stage.until
+        if gate is None:
             return False
-        score = seen.best("induction")[0]
-        if score < stage.until_induction and self.progress.step >= stage.max_steps:
+        score = seen.best(gate.metric)[0]
+        if gate.required and score < gate.score and self.progress.step >= stage.max_steps:
             raise HeadscopeError(
-                f"induction must pass {stage.until_induction} within {stage.max_steps} steps; "
+                f"{gate.metric} must pass {gate.score} within {stage.max_steps} steps; "
                 f"got {score:.2f}: try another --seed"
             )
-        return score >= stage.until_induction
+        return score >= gate.score
 
     def see(self) -> Evaluation:
         """Evaluate the model as it is now; who wants more of a look puts it here."""
@@ -223,6 +224,7 @@ class Trainer:
             previous=seen.best("previous_token")[0],
             induction=seen.best("induction")[0],
             first=seen.best("first_token")[0],
+            duplicate=seen.best("duplicate_token")[0],
         )
 
     def line(self, seen: Evaluation) -> str:
@@ -233,7 +235,7 @@ class Trainer:
         at_most = steps_left * self.settings.tokens_per_step / speed / 60
         heads = " ".join(
             f"{metric} {score:.2f}@L{layer}H{head}"
-            for metric in ("previous_token", "induction", "first_token")
+            for metric in ("previous_token", "induction", "first_token", "duplicate_token")
             for score, layer, head in [seen.best(metric)]
         )
         return (

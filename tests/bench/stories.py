@@ -18,7 +18,7 @@ from attention.training.corpus import build_corpus
 from attention.training.data import split
 from attention.training.pipeline import EMBEDDED, TODAYS, read_held_out
 from attention.training.rows import RowMix
-from attention.training.sources import STORIES, choose_sources
+from attention.training.sources import WRITTEN, choose_sources
 from attention.training.stages import LANGUAGE
 from attention.training.tokenizer import build_tokens
 from attention.training.train import Trainer, TrainSettings
@@ -34,7 +34,7 @@ def main(work: Path, out: Path, steps: int, threads: int) -> None:
     torch.set_num_threads(threads)
     readings = {
         name: train(work, out / name, steps, left_out)
-        for name, left_out in (("with", ()), ("without", (STORIES.name,)))
+        for name, left_out in (("with", ()), ("without", [source.name for source in WRITTEN]))
     }
     click.echo("| text | bits a character | without stories | characters a token | without |")
     click.echo("|---|---|---|---|---|")

@@ -8,12 +8,12 @@ from attention.training.card import CardFacts, thinned, write_card
 from attention.training.checkpoint import LogEntry
 from attention.training.corpus import CorpusFile
 from attention.training.measure import Reading
-from attention.training.sources import SOURCES, STORIES
+from attention.training.sources import SOURCES, WRITTEN
 from attention.training.stages import STAGES
 
 
 def entry(step):
-    return LogEntry("heads", step, step * 10, 61.0, 4.0, 5.0, 0.5, 0.1, 0.2, 0.3)
+    return LogEntry("heads", step, step * 10, 61.0, 4.0, 5.0, 0.5, 0.1, 0.2, 0.3, 0.4)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_the_card_sets_an_earlier_models_loss_beside_its_own(facts):
 def test_the_limits_are_those_of_the_texts_it_had(facts):
     # The card of a model without the stories said that another model had written part of it.
     assert "written by another small model" in write_card(facts)
-    without = replace(facts, files=[f for f in facts.files if f.source != STORIES])
+    without = replace(facts, files=[f for f in facts.files if f.source not in WRITTEN])
     assert "written by another small model" not in write_card(without)
     assert "The texts are mostly old" in write_card(without)
 

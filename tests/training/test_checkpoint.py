@@ -11,7 +11,7 @@ from attention.training.checkpoint import (
     save_checkpoint,
 )
 
-ENTRY = LogEntry("heads", 2, 30, 1.5, 4.0, 5.0, 0.5, 0.1, 0.2, 0.3)
+ENTRY = LogEntry("heads", 2, 30, 1.5, 4.0, 5.0, 0.5, 0.1, 0.2, 0.3, 0.4)
 
 
 def save(path, progress):

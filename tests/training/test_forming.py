@@ -15,7 +15,7 @@ from attention.training import forming
 from attention.training.forming import FormingJob, train_forming
 from attention.training.rows import RowMix
 from attention.training.sources import KJV_PACKAGE, SOURCES, TextSource
-from attention.training.stages import Stage
+from attention.training.stages import Gate, Stage
 from attention.training.train import TrainSettings
 from tests.training.packages import bible, make_wheel
 
@@ -139,7 +139,7 @@ def test_another_seed_begins_with_other_weights(make_job):
 
 
 def test_gate_that_is_not_passed_is_one_sentence(make_job):
-    gated = replace(TINY, stages=(replace(TINY.stages[0], until_induction=0.99),))
+    gated = replace(TINY, stages=(replace(TINY.stages[0], until=Gate("induction", 0.99)),))
     with pytest.raises(HeadscopeError, match=r"induction must pass 0\.99 within 7 steps"):
         train_forming(make_job("run"), lambda line: None, gated)
 

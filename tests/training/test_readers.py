@@ -50,23 +50,26 @@ def test_addresses_are_modern_end_with_a_sentence_and_have_no_applause(tmp_path)
     }
     archive = make_tgz(tmp_path / "p.tgz", files)
     assert readers.state_of_the_union(archive) == [f"{LONG} {LONG}"]
+    assert readers.old_addresses(archive) == [LONG]
 
 
-def test_wordnet_keeps_entries_with_examples_and_not_the_notice(tmp_path):
+def test_wordnet_keeps_entries_with_examples_apart_and_not_the_notice_or_names(tmp_path):
     lines = (
         "  1 This notice | is no entry\n"
         '0001 03 n 01 hot_dog 0 000 | a sausage; "he ate a hot dog"; "two hot dogs, please;"\n'
         "0002 03 n 01 entity 0 000 | that which is  \n"
+        "0003 03 n 01 Ahab 0 000 | a captain  \n"
     )
     files = {f"./wordnet/data.{kind}": lines.encode() for kind in ("noun", "verb", "adj", "adv")}
     archive = make_deb(tmp_path / "p.deb", files)
     entry = "hot dog: a sausage. He ate a hot dog. Two hot dogs, please."
     assert readers.wordnet(archive) == [entry] * 4
+    assert readers.definitions(archive) == ["entity: that which is."] * 4
 
 
 def test_an_adjectives_marker_is_no_part_of_the_word():
     line = '0001 00 a 01 galore(ip) 0 000 | in great numbers; "daisies galore"'
-    assert readers.wordnet_entry(line) == "galore: in great numbers. Daisies galore."
+    assert readers.wordnet_entry(line) == ("galore", "in great numbers", ["Daisies galore."])
 
 
 def test_books_of_the_two_testaments_are_not_mixed(tmp_path):

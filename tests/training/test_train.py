@@ -7,7 +7,7 @@ from attention.errors import HeadscopeError
 from attention.model_config import ModelConfig
 from attention.training.initialise import initialise
 from attention.training.rows import RowMix, Texts
-from attention.training.stages import Stage
+from attention.training.stages import Gate, Stage
 from attention.training.train import Trainer, TrainSettings
 
 VOCAB_SIZE = 31
@@ -98,7 +98,7 @@ def test_the_end_of_every_stage_is_told(tmp_path):
 
 def test_a_gate_that_is_passed_ends_its_stage_early(tmp_path):
     gated = Stage(
-        name="g", length=16, mix=MIX, learning_rate=1e-3, max_steps=50, until_induction=0.0
+        name="g", length=16, mix=MIX, learning_rate=1e-3, max_steps=50, until=Gate("induction", 0.0)
     )
     trainer = make_trainer(tmp_path, (gated,))
     trainer.run()
@@ -107,7 +107,7 @@ def test_a_gate_that_is_passed_ends_its_stage_early(tmp_path):
 
 def test_a_gate_that_is_not_passed_is_one_sentence(tmp_path):
     gated = Stage(
-        name="g", length=16, mix=MIX, learning_rate=1e-3, max_steps=2, until_induction=0.99
+        name="g", length=16, mix=MIX, learning_rate=1e-3, max_steps=2, until=Gate("induction", 0.99)
     )
     with pytest.raises(HeadscopeError, match=r"induction must pass 0\.99 within 2 steps"):
         make_trainer(tmp_path, (gated,)).run()

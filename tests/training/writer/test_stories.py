@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,15 +7,21 @@ import pytest
 from attention.errors import HeadscopeError
 from attention.tokens import Tokenizer
 from attention.training.archives import ArchiveError
-from attention.training.readers import STORIES_FILE, stories, tidy
+from attention.training.readers import READERS, tidy
+from attention.training.sources import WRITTEN
 from attention.training.writer import stories as module
 from attention.training.writer.decode import Sampling
-from attention.training.writer.requests import PEOPLE, request
-from attention.training.writer.stories import StoryPlan, so_far, write_stories
+from attention.training.writer.requests import PEOPLE, REQUESTS, TOPICS
+from attention.training.writer.stories import PLANS, StoryPlan, so_far, write_stories
 from tests.builders import byte_level_backend, model_config, small_model
 
 PLAN = StoryPlan(
-    characters=1, batch=3, num_tokens=5, sampling=Sampling(temperature=1.0, top_k=9), seed=1
+    kind="stories",
+    characters=1,
+    batch=3,
+    num_tokens=5,
+    sampling=Sampling(temperature=1.0, top_k=9),
+    seed=1,
 )
 LONG = (
     "She walked home in the rain and thought about the long day. " * 3
@@ -29,7 +36,7 @@ class StoppedError(Exception):
 @pytest.fixture
 def writer(monkeypatch):
     monkeypatch.setattr(module, "END", "<bos>")
-    monkeypatch.setattr(module, "request", lambda rng: f"the cat {rng.integers(10)}")
+    monkeypatch.setitem(REQUESTS, "stories", lambda rng: f"the cat {rng.integers(10)}")
     tokenizer = Tokenizer(byte_level_backend(bos=False))
     return small_model(model_config(vocab_size=300), tokenizer=tokenizer)
 
@@ -52,7 +59,7 @@ def stop_after(batches):
 
 def test_writing_that_was_stopped_ends_as_one_that_was_not(writer, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "tidy", lambda text: "x")
-    plan = StoryPlan(characters=9, batch=3, num_tokens=5, sampling=PLAN.sampling, seed=1)
+    plan = replace(PLAN, characters=9)
     write_stories(writer, tmp_path / "whole", plan, lambda line: None)
 
     stopped = tmp_path / "stopped"
@@ -80,13 +87,19 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         so_far(path, PLAN)
 
 
-def test_requests_vary_and_follow_the_writers_chat_format():
+@pytest.mark.parametrize(("kind", "words"), [("stories", PEOPLE), ("explanations", TOPICS)])
+def test_requests_vary_and_follow_the_writers_chat_format(kind, words):
     rng = np.random.default_rng(0)
-    asked = [request(rng) for _ in range(200)]
-    assert len(set(asked)) > 190
-    assert all(ask.startswith("<|im_start|>user\nWrite a") for ask in asked)
+    asked = [REQUESTS[kind](rng) for _ in range(2_000)]
+    assert len(set(asked)) > 1_500
+    assert all(ask.startswith("<|im_start|>user\n") for ask in asked)
     assert all(ask.endswith("<|im_start|>assistant\n") for ask in asked)
-    assert {name for name in PEOPLE for ask in asked if name in ask} == set(PEOPLE)
+    assert {word for word in words for ask in asked if word in ask} == set(words)
+    assert "{" not in "".join(asked)
+
+
+def test_every_written_text_has_its_plan_and_its_requests():
+    assert [plan.kind for plan in PLANS] == [source.name for source in WRITTEN] == list(REQUESTS)
 
 
 def test_a_story_is_cut_after_its_last_whole_sentence_and_is_plain_ascii():
@@ -101,17 +114,17 @@ def test_what_is_short_unfinished_or_goes_in_circles_is_dropped(text):
 
 def test_the_corpus_gets_a_paragraph_a_line(tmp_path):
     first, second = LONG.replace("; ", ";\n\n"), "Too short."
-    (tmp_path / STORIES_FILE).write_text(
+    (tmp_path / PLAN.file_name).write_text(
         "".join(f"{json.dumps({'text': text})}\n" for text in (first, second)), encoding="utf-8"
     )
-    assert stories(tmp_path / "wheel") == [LONG.split(" nobody")[0], "nobody spoke."]
+    assert READERS["stories"](tmp_path / "wheel") == [LONG.split(" nobody")[0], "nobody spoke."]
 
 
 def test_stories_that_are_not_written_yet_are_named(tmp_path):
     with pytest.raises(ArchiveError, match="must be written first"):
-        stories(tmp_path / "wheel")
+        READERS["stories"](tmp_path / "wheel")
 
 
 def test_a_plan_of_nothing_is_refused():
     with pytest.raises(HeadscopeError, match="batch must be at least 1; got 0"):
-        StoryPlan(batch=0)
+        replace(PLAN, batch=0)
