@@ -1,6 +1,7 @@
 """Every way to compute the heads, in one table, all on the same `HeadWeights`."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
@@ -28,6 +29,10 @@ class Implementation:
         summary: how it works, in one sentence.
         module: the class that does it.
         has_pattern: whether it can return the pattern it used.
+        projections: what x is multiplied by for q, k and v: one matrix, three, or three for each
+            head. With this and `scores` the bench works out FLOPs and bytes.
+        scores: "full" computes and keeps every cell of T x T; "triangle" only those on and below
+            the diagonal; "kernel" only those too, and keeps none of them.
     """
 
     name: str
@@ -35,6 +40,8 @@ class Implementation:
     summary: str
     module: type[AttentionModule]
     has_pattern: bool = True
+    projections: Literal["one", "three", "per_head"] = "three"
+    scores: Literal["full", "triangle", "kernel"] = "full"
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
@@ -45,12 +52,14 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "Reference",
             "A plain loop over heads, queries and keys: the formula as it is written.",
             ReferenceAttention,
+            scores="triangle",
         ),
         Implementation(
             "looped",
             "Loop",
             "Single heads in a ModuleList, one after the other, then concatenated.",
             MultiHeadAttentionWrapper,
+            projections="per_head",
         ),
         Implementation(
             "batched",
@@ -63,6 +72,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "Fused QKV",
             "One projection for q, k and v together; the heads are a dimension.",
             FusedAttention,
+            projections="one",
         ),
         Implementation(
             "sdpa",
@@ -70,6 +80,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "PyTorch's fused kernel; it keeps no pattern, so the pattern is recomputed.",
             SdpaAttention,
             has_pattern=False,
+            scores="kernel",
         ),
     )
 }
