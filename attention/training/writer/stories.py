@@ -56,8 +56,8 @@ class StoryPlan:
 
 
 PLANS = (
-    StoryPlan(kind="stories", characters=1_500_000),
-    StoryPlan(kind="explanations", characters=1_000_000),
+    StoryPlan(kind="stories", characters=1_350_000),
+    StoryPlan(kind="explanations", characters=700_000),
 )
 
 
