@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "scores": Entry("scores", "Score and label every head on a text."),
     "generate": Entry("generate", "Go on writing a text."),
     "bench": Entry("bench", "Time the implementations against each other."),
+    "trace": Entry("trace", "Show whether heads run at once, and where the time goes."),
     "models": Entry("models", "List the models found here, and whether each can be opened."),
     "train": Entry("train", "Make the embedded model anew."),
     "forming": Entry("forming", "Make the checkpoints of Watch heads form anew."),

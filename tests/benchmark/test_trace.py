@@ -78,7 +78,7 @@ def test_no_operator_is_of_two_kinds():
 
 
 def test_trace_survives_json():
-    found = analyse(two_heads(120), chrome="{}")
+    found = replace(analyse(two_heads(120)), chrome="{}")
     assert Trace.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 

@@ -1,0 +1,57 @@
+from dataclasses import replace
+
+import pytest
+
+from attention.benchmark.trace import DISPATCH, KINDS, WAITING, Operator, Trace
+from attention.benchmark.why import why
+
+SPENT = {**dict.fromkeys((*KINDS, DISPATCH, WAITING), 0.0), "GEMM": 750.0, WAITING: 250.0}
+
+
+def operator(head, start, end, thread=1):
+    return Operator("aten::mm", "GEMM", head, thread, start, end)
+
+
+LOOP = Trace(
+    operators=(operator(0, 0, 400), operator(1, 500, 1000)),
+    heads={0: (0, 400), 1: (500, 1000)},
+    span=1000.0,
+    spent=SPENT,
+    calls=190,
+    calls_in_heads=178,
+)
+
+
+def test_heads_that_follow_each_other_do_not_overlap():
+    first, calls, shares = why(LOOP, "looped")
+    assert first == (
+        "No two heads run at once: the operators of the 2 heads follow each other on 1 thread, "
+        "0 µs of overlap in 1.00 ms."
+    )
+    assert calls == "Loop dispatches 190 operators: 89.0 for each of 2 heads, and 12 for the layer."
+    assert shares == (
+        "Where the time goes under the profiler: GEMM 75%, the time between operators, in "
+        "Python 25%."
+    )
+
+
+def test_heads_at_once_are_told_with_how_long():
+    at_once = replace(LOOP, operators=(operator(0, 0, 400), operator(1, 150, 1000, thread=2)))
+    assert why(at_once, "looped")[0] == (
+        "Operators of two heads or more run at once for 0.250 ms of 1.00 ms (25%), on 2 threads."
+    )
+
+
+@pytest.mark.parametrize(
+    ("heads", "words"),
+    [({}, "Batch has no single heads that could run at once"), ({0: (0, 1)}, "There is one head")],
+)
+def test_one_head_or_none_apart_has_nothing_to_overlap(heads, words):
+    sentences = why(replace(LOOP, heads=heads), "batched")
+    assert sentences[0].startswith(words)
+
+
+def test_batch_counts_its_operators_for_all_heads():
+    assert why(replace(LOOP, heads={}, calls=116), "batched")[1] == (
+        "Batch dispatches 116 operators, for all heads together."
+    )

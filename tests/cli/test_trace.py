@@ -1,0 +1,38 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from attention.cli.trace import trace
+from attention.errors import HeadscopeError
+
+SMALL = ["--heads", "3", "--d-out", "15", "--seq-len", "11", "--threads", "1"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(trace, [*SMALL, *arguments])
+
+
+def test_each_implementation_is_traced_and_written_for_a_viewer(tmp_path):
+    result = run("--implementations", "looped, batched", "--perfetto", str(tmp_path))
+    assert result.exit_code == 0, result.exception
+    assert "3 heads of 5 features, 11 tokens" in result.output
+    assert "No two heads run at once" in result.output
+    assert "Batch dispatches" in result.output
+    for name in ("looped", "batched"):
+        assert json.loads((tmp_path / f"{name}.json").read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--implementations", "loop"], "implementation must be one of"),
+        (["--heads", "4"], "d_out must be divisible by num_heads"),
+        (["--perfetto", "/missing/folder"], "perfetto must be a folder that exists"),
+        (["--device", "cuda:7"], "device must be"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, sentence):
+    result = run(*arguments)
+    assert isinstance(result.exception, HeadscopeError), result.exception
+    assert str(result.exception).startswith(sentence)
