@@ -113,9 +113,12 @@ class LanguageModel(nn.Module):
             num_heads: keep only the first so many heads of each layer; None for all.
 
         Raises:
-            ConfigError: when a name, layer or head does not exist.
+            ConfigError: when a name, layer or head does not exist, or the heads of this model
+                cannot be computed in that way.
         """
-        find_implementation(implementation)
+        find_implementation(implementation).require(
+            self.config.attention, rotary=True, device=self.device
+        )
         wanted = self.config.num_heads if num_heads is None else num_heads
         require_positive("num_heads", wanted)
         if wanted > self.config.num_heads:

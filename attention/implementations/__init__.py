@@ -14,6 +14,7 @@ from attention.implementations.fused import FusedAttention
 from attention.implementations.looped import MultiHeadAttentionWrapper
 from attention.implementations.reference import ReferenceAttention
 from attention.implementations.sdpa import SdpaAttention
+from attention.limits import Asked, Limits, no_limits
 from attention.weights import HeadWeights
 
 COMPUTED_IN = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -33,6 +34,7 @@ class Implementation:
             head. With this and `scores` the bench works out FLOPs and bytes.
         scores: "full" computes and keeps every cell of T x T; "triangle" only those on and below
             the diagonal; "kernel" only those too, and keeps none of them.
+        limits: why a layer that it is asked for cannot be computed in this way, if so.
     """
 
     name: str
@@ -42,6 +44,38 @@ class Implementation:
     has_pattern: bool = True
     projections: Literal["one", "three", "per_head"] = "three"
     scores: Literal["full", "triangle", "kernel"] = "full"
+    limits: Limits = no_limits
+
+    def supports(
+        self,
+        config: AttentionConfig,
+        *,
+        rotary: bool = False,
+        device: str | torch.device = "cpu",
+    ) -> bool:
+        """Whether it can compute such a layer there; see `require`."""
+        return self.limits(Asked(config, rotary, torch.device(device))) is None
+
+    def require(
+        self,
+        config: AttentionConfig,
+        *,
+        rotary: bool = False,
+        device: str | torch.device = "cpu",
+    ) -> None:
+        """Refuse a layer that it cannot compute.
+
+        Args:
+            config: the layer's sizes.
+            rotary: whether q and k get rotary positions.
+            device: where it is to run.
+
+        Raises:
+            ConfigError: names the rule.
+        """
+        reason = self.limits(Asked(config, rotary, torch.device(device)))
+        if reason is not None:
+            raise ConfigError(reason)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
@@ -118,7 +152,8 @@ def build_attention(
         gives it with the pattern (batch, head, query, key), None where there is none.
 
     Raises:
-        ConfigError: when the name or dtype is unknown or the weights do not fit the config.
+        ConfigError: when the name or dtype is unknown, the weights do not fit the config, or
+            the layer cannot be computed in this way; see `Implementation.require`.
         DeviceError: when the device cannot be used here.
     """
     entry = find_implementation(name)
@@ -127,6 +162,7 @@ def build_attention(
         raise ConfigError(f"dtype must be one of {choices}; got {dtype!r}.")
     find_device(str(device))
     weights.check(config)
+    entry.require(config, device=device)
     state = weights.to(device, dtype).to_state_dict(entry.module.layout)
     with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
         module = entry.module(config)
