@@ -182,7 +182,7 @@ def written(kind: str) -> Callable[[Path], list[str]]:
 
 def tidy(story: str) -> str:
     """Cut a story after its last whole sentence; nothing if it is short or goes in circles."""
-    text = plain(story)
+    text = plain(story).replace("**", "")  # bold print
     ends = [found.end() for found in SENTENCE_END.finditer(text)]
     whole = text[: ends[-1]].strip() if ends else ""
     words = whole.lower().split()
