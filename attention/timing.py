@@ -53,16 +53,21 @@ class HostStopwatch:
 
 
 class CudaStopwatch:
-    """CUDA events around each call, from an idle GPU with an empty L2 cache.
+    """CUDA events around each call, from an idle GPU with an L2 cache that is empty or not.
 
     The GPU is idle at each start, so that the time holds the launches of the call's kernels,
     which is most of what a loop over heads costs there. Leaves out what follows in a queue
     that is kept full.
+
+    Args:
+        device: which GPU.
+        cold_l2: whether to overwrite the L2 cache before each call, as what ran before would.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, *, cold_l2: bool = True) -> None:
         self.device = device
-        self._flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device=device)
+        flushed = FLUSH_BYTES if cold_l2 else 0
+        self._flush = torch.empty(flushed, dtype=torch.int8, device=device)
 
     def warm_up(self, call: Call) -> None:
         """See `HostStopwatch`."""
@@ -94,6 +99,7 @@ def time_interleaved(
     rounds: int,
     min_run_time: float,
     clock: Clock = perf_counter,
+    cold_l2: bool = True,
 ) -> dict[str, list[float]]:
     """Time some calls in turns, so that what the machine does meanwhile falls on all alike.
 
@@ -106,6 +112,7 @@ def time_interleaved(
         rounds: turns that each call gets; every turn begins with another call.
         min_run_time: seconds to sample each call for, over all rounds.
         clock: seconds; another one in tests.
+        cold_l2: whether a GPU's L2 cache is emptied before each call.
 
     Returns:
         for each name the samples in ms, in the order in which they were taken; at least one a
@@ -118,7 +125,7 @@ def time_interleaved(
     require_positive("rounds", rounds)
     if not min_run_time > 0:
         raise ConfigError(f"min_run_time must be above 0 seconds; got {min_run_time!r}.")
-    stopwatch = _stopwatch(torch.device(device), threads, clock)
+    stopwatch = _stopwatch(torch.device(device), threads, clock, cold_l2=cold_l2)
     samples: dict[str, list[float]] = {name: [] for name in calls}
     names = list(calls)
     with torch.inference_mode():  # not inherited from the thread that asks
@@ -131,9 +138,11 @@ def time_interleaved(
     return samples
 
 
-def _stopwatch(device: torch.device, threads: int, clock: Clock) -> HostStopwatch | CudaStopwatch:
+def _stopwatch(
+    device: torch.device, threads: int, clock: Clock, *, cold_l2: bool = True
+) -> HostStopwatch | CudaStopwatch:
     if device.type == "cuda":
-        return CudaStopwatch(device)
+        return CudaStopwatch(device, cold_l2=cold_l2)
     if device.type == "mps":
 
         def synchronized() -> float:

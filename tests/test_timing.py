@@ -175,6 +175,19 @@ def test_gpu_is_timed_by_events_and_waited_for_before_and_after_each_call(monkey
     assert cuda.synchronized == 8
 
 
+@pytest.mark.parametrize(("cold", "flushed"), [(True, 8), (False, 0)])
+def test_l2_cache_of_a_gpu_is_emptied_unless_told_otherwise(cold, flushed, monkeypatch):
+    clock = FakeClock()
+    FakeCuda(clock).install(monkeypatch)
+    stopwatch = CudaStopwatch(torch.device("cpu"), cold_l2=cold)
+    overwritten = []
+    monkeypatch.setattr(
+        torch.Tensor, "zero_", lambda tensor: overwritten.append(tensor.numel()), raising=False
+    )
+    stopwatch.samples(clock.call("a", 0.5), 1.0)
+    assert overwritten == [flushed] * 2
+
+
 @pytest.mark.parametrize(
     ("kind", "wanted"), [("cpu", timing.HostStopwatch), ("mps", timing.HostStopwatch)]
 )

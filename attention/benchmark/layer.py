@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attention.benchmark.settings import BenchmarkSettings
+from attention.benchmark.work import Sizes
 from attention.config import AttentionConfig
 from attention.devices import DTYPES
 from attention.errors import DeviceError
@@ -33,8 +34,8 @@ class Layer:
         config: its sizes.
         weights: its numbers, already rounded to the dtype.
         x: its input (batch, pos, d_in), already rounded to the dtype, on the device.
-        out: the exact output, in float64 on the CPU.
-        pattern: the exact pattern, in float64 on the CPU.
+        out: the exact output, in float64.
+        pattern: the exact pattern, in float64.
     """
 
     settings: BenchmarkSettings
@@ -43,6 +44,18 @@ class Layer:
     x: Tensor
     out: Tensor
     pattern: Tensor
+
+    @property
+    def sizes(self) -> Sizes:
+        """What its FLOPs and bytes follow from."""
+        settings = self.settings
+        return Sizes(
+            config=self.config,
+            batch=settings.batch,
+            seq_len=settings.seq_len,
+            itemsize=DTYPES[settings.dtype].itemsize,
+            backward=settings.passes == "backward",
+        )
 
 
 @dataclass(frozen=True)
@@ -68,9 +81,10 @@ def prepare(settings: BenchmarkSettings, num_heads: int) -> Layer:
     generator = torch.Generator().manual_seed(settings.seed)
     weights = HeadWeights.init(config, generator=generator).to("cpu", dtype)
     x = torch.randn(settings.batch, settings.seq_len, config.d_in, generator=generator).to(dtype)
-    exact = build_attention("batched", config, weights, dtype=torch.float64)
+    where = settings.device if settings.device.startswith("cuda") else "cpu"  # MPS has no float64
+    exact = build_attention("batched", config, weights, device=where, dtype=torch.float64)
     with torch.inference_mode():
-        out, pattern = exact(x.double(), need_pattern=True)
+        out, pattern = exact(x.to(where, torch.float64), need_pattern=True)
     return Layer(settings, config, weights, x.to(settings.device), out, pattern)
 
 
@@ -90,11 +104,11 @@ def check(layer: Layer, module: AttentionModule) -> Check:
     out, pattern = module(layer.x, need_pattern=True)
     base = TOLERANCES[layer.settings.dtype]
     tolerance = base * max(1.0, float(layer.out.abs().max()))
-    output_difference = largest_difference(out.cpu(), layer.out)
+    output_difference = largest_difference(out.to(layer.out.device), layer.out)
     pattern_difference = None
     equal = output_difference <= tolerance  # False for NaN
     if pattern is not None:
-        pattern_difference = largest_difference(pattern.cpu(), layer.pattern)
+        pattern_difference = largest_difference(pattern.to(layer.pattern.device), layer.pattern)
         equal = equal and pattern_difference <= base
     return Check(output_difference, pattern_difference, tolerance, equal)
 
@@ -129,16 +143,24 @@ def describe_weights(module: AttentionModule) -> tuple[str, ...]:
 
 
 def _check_memory(settings: BenchmarkSettings, num_heads: int) -> None:
-    free = free_memory()
+    free, where = free_memory(), ""
+    if settings.device.startswith("cuda"):
+        free, where = free_gpu_memory(settings.device), f" of {settings.device}"
     cells = settings.batch * num_heads * settings.seq_len**2
     needed = cells * SQUARES_HELD * (8 + DTYPES[settings.dtype].itemsize)
     noun = "head" if num_heads == 1 else "heads"
     if free is not None and needed > free:
         raise DeviceError(
-            f"memory must be enough for the patterns of {num_heads} {noun} at "
+            f"memory{where} must be enough for the patterns of {num_heads} {noun} at "
             f"{settings.seq_len} tokens; they need about {needed / 1e9:.1f} GB and "
             f"{free / 1e9:.1f} GB are free. Use fewer heads, a shorter text or a smaller batch."
         )
+
+
+def free_gpu_memory(device: str) -> int:
+    """Bytes that can still be allocated there, those that torch keeps for itself among them."""
+    free, _ = torch.cuda.mem_get_info(device)
+    return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
 
 
 def free_memory(meminfo: Path = MEMINFO) -> int | None:

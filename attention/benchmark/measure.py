@@ -1,36 +1,52 @@
 """Measures every implementation at one head count: checks first, then times in turns."""
 
+import logging
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 
+from attention.benchmark.counts import count
 from attention.benchmark.layer import Layer, build, call, check, describe_weights, prepare
+from attention.benchmark.limit import ATTENTION, PROJECTIONS, Limit, plain_products
 from attention.benchmark.load import LoadMeter, disturbance, usable_cores
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.settings import BenchmarkSettings
-from attention.devices import find_device
-from attention.errors import DeviceError
+from attention.benchmark.work import work
+from attention.devices import DTYPES, find_device
+from attention.errors import DeviceError, HeadscopeError
 from attention.implementations import IMPLEMENTATIONS
-from attention.implementations.base import AttentionModule
 from attention.memory import memory_errors_as_sentences
-from attention.timing import Clock, time_interleaved
+from attention.timing import Call, Clock, time_interleaved
+
+log = logging.getLogger("headscope")
+LONGEST_COUNTED_MS = 20_000.0  # a pass of millions of operators fills the profiler's memory
+LONGEST_REASON = 200  # characters
+Begin = Callable[[str | None], None]
 
 
 @dataclass(frozen=True)
 class _Subject:
     """An implementation that was found right and waits to be timed."""
 
-    module: AttentionModule
+    run: Call
     facts: dict[str, Any]
 
 
-def measure(settings: BenchmarkSettings, num_heads: int) -> Iterator[Measurement]:
-    """Check and time each implementation at one head count.
+def measure(
+    settings: BenchmarkSettings, num_heads: int, begin: Begin = lambda name: None
+) -> Iterator[Measurement]:
+    """Check, time and count each implementation at one head count.
 
-    One that differs from the exact result, or has too little memory, gets no time.
+    One that differs from the exact result, fails, or has too little memory gets no time.
+
+    Args:
+        settings: of the benchmark.
+        num_heads: query heads.
+        begin: told which implementation has its turn alone, so that it is known which one ended
+            the process or never came back; None while all are timed in turns.
 
     Yields:
         one measurement for each implementation; those that failed come first.
@@ -55,18 +71,23 @@ def measure(settings: BenchmarkSettings, num_heads: int) -> Iterator[Measurement
         return
     subjects: dict[str, _Subject] = {}
     for name in settings.implementations:
+        begin(name)
         facts: dict[str, Any] = {"implementation": name, **sizes}
         try:
             with memory_errors_as_sentences(torch.device(settings.device)):
                 subject = _examine(layer, name, facts)
-        except DeviceError as error:
-            yield Measurement(**facts, error=str(error))
+        except Exception as error:  # of one: the others can still be timed
+            yield Measurement(**facts, error=_reason(name, error))
             continue
         if subject.facts["equal"]:
             subjects[name] = subject
         else:
             yield Measurement(**subject.facts, error=_wrong(subject.facts))
-    yield from _time(layer, subjects)
+    begin(None)
+    timed = list(_time(layer, subjects))
+    for m in timed:
+        begin(m.implementation)
+        yield _counted(m, layer, subjects[m.implementation])
 
 
 def clock_of(settings: BenchmarkSettings) -> Clock:
@@ -79,12 +100,25 @@ def clock_of(settings: BenchmarkSettings) -> Clock:
 
 
 def _examine(layer: Layer, name: str, facts: dict[str, Any]) -> _Subject:
+    """Build it, compare it with the exact result, and run what will be timed once."""
     module = build(layer, name)
     found = asdict(check(layer, module))
+    done = work(layer.sizes, IMPLEMENTATIONS[name])
+    run = call(layer, module)
+    if found["equal"]:
+        with torch.inference_mode():
+            run()
     output = (layer.settings.batch, layer.settings.seq_len, layer.config.d_model)
-    return _Subject(
-        module, {**facts, **found, "weights": describe_weights(module), "output": output}
-    )
+    told = {"weights": describe_weights(module), "output": output}
+    return _Subject(run, {**facts, **found, **told, "flops": done.flops, "moved_bytes": done.bytes})
+
+
+def _reason(name: str, error: Exception) -> str:
+    if isinstance(error, HeadscopeError):
+        return str(error)
+    log.warning("%s failed", name, exc_info=error)
+    said = " ".join(str(error).split())[:LONGEST_REASON]
+    return f"{IMPLEMENTATIONS[name].title} failed with {type(error).__name__}: {said}. Not timed."
 
 
 def _wrong(facts: dict[str, Any]) -> str:
@@ -99,27 +133,57 @@ def _wrong(facts: dict[str, Any]) -> str:
 
 def _time(layer: Layer, subjects: dict[str, _Subject]) -> Iterator[Measurement]:
     settings = layer.settings
-    calls = {name: call(layer, subject.module) for name, subject in subjects.items()}
+    calls = {name: subject.run for name, subject in subjects.items()}
     meter = LoadMeter()
     try:
         with meter, memory_errors_as_sentences(torch.device(settings.device)):
             samples = time_interleaved(
-                calls,
+                {**calls, **_plain(layer)} if calls else {},
                 device=settings.device,
                 threads=settings.threads,
                 rounds=settings.rounds,
                 min_run_time=settings.min_run_time,
                 clock=clock_of(settings),
+                cold_l2=settings.l2 == "cold",
             )
     except DeviceError as error:
         for subject in subjects.values():
             yield Measurement(**subject.facts, error=str(error))
         return
     disturbed = disturbance(meter.others, settings.threads, usable_cores())
+    limit = None
+    if PROJECTIONS in samples:
+        limit = Limit(tuple(samples[PROJECTIONS]), tuple(samples[ATTENTION]))
     for name, subject in subjects.items():
-        yield Measurement(
+        timed = Measurement(
             **subject.facts,
             samples=tuple(samples[name]),
             others=meter.others,
             disturbed=disturbed,
         )
+        yield timed if limit is None else _limited(timed, limit, layer)
+
+
+def _plain(layer: Layer) -> dict[str, Call]:
+    """The plain products; none where the memory is just enough without them."""
+    settings = layer.settings
+    device, dtype = torch.device(settings.device), DTYPES[settings.dtype]
+    try:
+        with memory_errors_as_sentences(device):
+            return plain_products(layer.sizes, device, dtype)
+    except DeviceError:
+        return {}
+
+
+def _limited(m: Measurement, limit: Limit, layer: Layer) -> Measurement:
+    """With the time that plain products take for the same FLOPs."""
+    sizes = layer.sizes
+    own = limit.milliseconds(work(sizes, IMPLEMENTATIONS[m.implementation]), sizes)
+    return replace(m, limit=limit, limit_ms=own, least_ms=limit.least(sizes))
+
+
+def _counted(m: Measurement, layer: Layer, subject: _Subject) -> Measurement:
+    """With what one more pass dispatches, launches and allocates; counted after all timing."""
+    if not m.ok or m.median > LONGEST_COUNTED_MS:
+        return m
+    return replace(m, **asdict(count(subject.run, torch.device(layer.settings.device))))

@@ -13,6 +13,7 @@ from attention.implementations import IMPLEMENTATIONS
 Reading = Literal["total", "per_head"]
 Passes = Literal["forward", "backward"]
 Allocator = Literal["user", "tuned"]
+L2 = Literal["cold", "warm"]
 
 MOST_THREADS = 1024  # beyond any machine; torch dies of what the system cannot start
 GPT2_WIDTH = 768  # d_in where nothing else says it
@@ -36,6 +37,7 @@ class BenchmarkSettings:
         d_out: total width, features: head_dim shrinks as heads are added.
         d_out_per_head: width of each head, features: the layer grows as heads are added.
         d_in: width of the input, features; by default d_out, or 768 with d_out_per_head.
+        num_kv_heads: key and value heads, shared evenly; None for one to each head.
         seq_len: tokens.
         batch: sequences.
         passes: forward, or forward and backward together.
@@ -43,9 +45,11 @@ class BenchmarkSettings:
         dtype: a key of DTYPES.
         threads: torch's threads within an operator.
         allocator: as a user's program would run, or glibc told to keep freed memory.
+        l2: whether a GPU's L2 cache is emptied before each call (cold) or left as it is.
         min_run_time: seconds to sample each implementation for at each head count.
         rounds: turns that each implementation gets in that time.
         seed: of the weights and the input.
+        patience: seconds without a sign of life after which a measuring process is ended.
     """
 
     heads: tuple[int, ...]
@@ -53,6 +57,7 @@ class BenchmarkSettings:
     d_out: int | None = None
     d_out_per_head: int | None = None
     d_in: int | None = None
+    num_kv_heads: int | None = None
     seq_len: int = 64
     batch: int = 1
     passes: Passes = "forward"
@@ -60,9 +65,11 @@ class BenchmarkSettings:
     dtype: str = "float32"
     threads: int = field(default_factory=default_threads)
     allocator: Allocator = "user"
+    l2: L2 = "cold"
     min_run_time: float = 0.1
     rounds: int = 5
     seed: int = 0
+    patience: float = 600.0
 
     def __post_init__(self) -> None:
         """Check every setting, and every head count against the width."""
@@ -82,11 +89,14 @@ class BenchmarkSettings:
         require_choice("passes", self.passes, get_args(Passes))
         require_choice("dtype", self.dtype, list(DTYPES))
         require_choice("allocator", self.allocator, get_args(Allocator))
+        require_choice("l2", self.l2, get_args(L2))
         require_seed(self.seed)
         if self.threads > MOST_THREADS:
             raise ConfigError(f"threads must be at most {MOST_THREADS}; got {self.threads}.")
-        if not is_number(self.min_run_time) or self.min_run_time <= 0:
-            raise ConfigError(f"min_run_time must be above 0 seconds; got {self.min_run_time!r}.")
+        for name in ("min_run_time", "patience"):
+            seconds = getattr(self, name)
+            if not is_number(seconds) or seconds <= 0:
+                raise ConfigError(f"{name} must be above 0 seconds; got {seconds!r}.")
         for num_heads in self.heads:
             self.config(num_heads)
 
@@ -113,13 +123,21 @@ class BenchmarkSettings:
         The total reading has W_O; the per-head reading has none, as in the book's wrapper.
 
         Raises:
-            ConfigError: when a size is below 1 or num_heads does not divide the total width.
+            ConfigError: when a size is below 1, num_heads does not divide the total width, or
+                num_kv_heads does not divide num_heads.
         """
+        kv, length = self.num_kv_heads, self.seq_len
         if self.d_out_per_head is not None:
             d_in = GPT2_WIDTH if self.d_in is None else self.d_in
-            return AttentionConfig.per_head(d_in, self.d_out_per_head, num_heads, self.seq_len)
+            return AttentionConfig.per_head(
+                d_in, self.d_out_per_head, num_heads, length, num_kv_heads=kv
+            )
         d_in = self.width if self.d_in is None else self.d_in
-        return AttentionConfig.total(d_in, self.width, num_heads, self.seq_len)
+        return AttentionConfig.total(d_in, self.width, num_heads, length, num_kv_heads=kv)
+
+    def patience_for(self, calls: int) -> float:
+        """Seconds to wait for a sign of life while so many calls are sampled in turns."""
+        return self.patience + 2 * calls * self.min_run_time
 
     def with_heads(self, *heads: int) -> "BenchmarkSettings":
         """The same benchmark at other head counts."""

@@ -1,46 +1,28 @@
 """Asks a process apart to measure, so that nothing here waits and a sweep ends when it is told."""
 
-import json
-import os
-import signal
-import subprocess
+import logging
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
+from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from attention.benchmark.measurement import Measurement
+from attention.benchmark.process import MeasuringProcess, WorkerError
 from attention.benchmark.settings import Allocator, BenchmarkSettings
 from attention.devices import find_device
 from attention.errors import ConfigError, DeviceError
 
-ROOT = Path(__file__).parents[2]
-COMMAND = (sys.executable, "-m", "attention.benchmark.worker")
-# glibc reads these when a process starts. They keep freed memory in the process, where otherwise
-# each large tensor is given back to the system and faulted in again, page by page.
-ALLOCATOR_VARIABLES: dict[Allocator, dict[str, str]] = {
-    "user": {},
-    "tuned": {
-        "MALLOC_TOP_PAD_": "67108864",
-        "MALLOC_MMAP_THRESHOLD_": "1073741824",
-        "MALLOC_TRIM_THRESHOLD_": "1073741824",
-    },
-}
-TAIL_CHARACTERS = 2000
-
-
-class WorkerError(RuntimeError):
-    """The measuring process ended by itself; a fault of ours, with what it wrote last."""
+log = logging.getLogger("headscope")
 
 
 class Worker:
     """A measuring process: started once, asked many times, ended at once.
 
-    It may be stopped from any thread. Once stopped it stays so.
+    A process that dies or hangs takes one implementation at one head count with it: another one
+    goes on with the rest. It may be stopped from any thread. Once stopped it stays so.
 
     Args:
         allocator: how the process handles freed memory, which only its start decides.
@@ -55,24 +37,15 @@ class Worker:
                 "allocator must be 'user' on this system; got 'tuned', which sets up glibc's."
             )
         self.allocator = allocator
+        self.waiting = False  # whether another benchmark on this machine has its turn
         self._stopped = threading.Event()
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self._log: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115 - lives as long as the process
-            "w+", encoding="utf-8", errors="replace"
-        )
-        self._process = subprocess.Popen(
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env={**os.environ, **ALLOCATOR_VARIABLES[allocator], "PYTHONPATH": path},
-            encoding="utf-8",
-        )
+        self._lock = threading.Lock()
+        self._process = MeasuringProcess(allocator)
 
     @property
     def alive(self) -> bool:
         """Whether it can be asked."""
-        return not self._stopped.is_set() and self._process.poll() is None
+        return not self._stopped.is_set()
 
     def measure(self, settings: BenchmarkSettings, num_heads: int) -> Iterator[Measurement]:
         """Measure one head count; ends early when the worker is stopped.
@@ -80,38 +53,43 @@ class Worker:
         An iterator that is closed before its end stops the worker.
 
         Yields:
-            one measurement for each implementation.
+            one measurement for each implementation; those that ended the process, or with which
+            it hung, have an error and no time.
 
         Raises:
             ConfigError: when the head count does not fit the width.
-            DeviceError: when the device cannot be used, or all memory is gone.
-            WorkerError: when the process ended by itself.
+            DeviceError: when the device cannot be used.
         """
-        config = settings.config(num_heads)  # refused here, in the caller's own words
+        settings.config(num_heads)  # refused here, in the caller's own words
         find_device(settings.device, settings.dtype)
-        whole = False
-        try:
-            self._ask({"settings": settings.to_json(), "num_heads": config.num_heads})
-            for line in self._answers():
-                if "measurement" in line:
-                    yield Measurement.from_json(line["measurement"])
-                elif "error" in line:
-                    whole = True
-                    raise DeviceError(str(line["error"]))
-            whole = True
-        finally:
-            if not whole:
-                self.stop()
+        left = list(dict.fromkeys(settings.implementations))
+        with ExitStack() as unless_whole:
+            unless_whole.callback(self.stop)
+            while left and self.alive:
+                if self._process.ended:  # since it was last asked
+                    self._begin_again()
+                asked = replace(settings, implementations=tuple(left), heads=(num_heads,))
+                turns = _Turns()
+                try:
+                    for m in self._answers(asked, num_heads, turns):
+                        left.remove(m.implementation)
+                        yield m
+                    break
+                except WorkerError as error:
+                    if not self.alive:
+                        break
+                    log.warning("Measuring %s heads: %s", num_heads, error)
+                    lost = [turns.now] if turns.now in left else left
+                    yield from (_lost(settings, num_heads, name, error.sentence) for name in lost)
+                    left = [name for name in left if name not in lost]
+                    self._begin_again()
+            unless_whole.pop_all()
 
     def stop(self) -> None:
         """End the process now, whatever it is doing."""
-        self._stopped.set()
-        self._process.kill()
-        self._process.wait()
-        for file in (self._process.stdin, self._process.stdout, self._log):
-            assert file is not None  # all three are pipes or files
-            with suppress(BrokenPipeError):  # a request that was never read
-                file.close()
+        with self._lock:
+            self._stopped.set()
+            self._process.end()
 
     def __enter__(self) -> "Worker":
         """The worker itself."""
@@ -126,39 +104,43 @@ class Worker:
         """Stop it."""
         self.stop()
 
-    def _ask(self, request: dict[str, object]) -> None:
-        assert self._process.stdin is not None  # a pipe
-        with suppress(BrokenPipeError, ValueError):  # ended or stopped: `_answers` says why
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+    def _begin_again(self) -> None:
+        with self._lock:
+            if self.alive:
+                self._process.end()
+                self._process = MeasuringProcess(self.allocator)
 
-    def _answers(self) -> Iterator[dict[str, Any]]:
-        """The lines up to the one that ends the answer."""
-        assert self._process.stdout is not None  # a pipe
-        while not self._stopped.is_set():
-            try:
-                text = self._process.stdout.readline()
-            except ValueError:  # closed by `stop` in another thread
-                return
-            if not text.endswith("\n"):  # the end, or a line that was cut off by it
-                if self._stopped.is_set():
-                    return
-                raise self._reason()
-            line = json.loads(text)
-            if line.get("done"):
-                return
-            yield line
+    def _answers(
+        self, settings: BenchmarkSettings, num_heads: int, turns: "_Turns"
+    ) -> Iterator[Measurement]:
+        """The measurements of one answer; `turns` is kept up to date meanwhile."""
+        request: dict[str, Any] = {"settings": settings.to_json(), "num_heads": num_heads}
+        patience = settings.patience_for(len(settings.implementations) + 2)
+        for line in self._process.ask(request, patience):
+            self.waiting = bool(line.get("waiting"))
+            if "begin" in line:
+                turns.now = line["begin"]
+            elif "measurement" in line:
+                yield Measurement.from_json(line["measurement"])
+            elif "error" in line:
+                raise DeviceError(str(line["error"]))
 
-    def _reason(self) -> Exception:
-        code = self._process.wait()
-        if code == -signal.SIGKILL:
-            return DeviceError(
-                "memory must be enough for the patterns; the system ended the measuring process. "
-                "Use fewer heads, a shorter text or a smaller batch."
-            )
-        self._log.seek(0)
-        tail = self._log.read()[-TAIL_CHARACTERS:].strip()
-        return WorkerError(f"the measuring process ended with code {code}:\n{tail}")
+
+class _Turns:
+    """Which implementation has its turn alone; None while all are timed in turns."""
+
+    now: str | None = None
+
+
+def _lost(settings: BenchmarkSettings, num_heads: int, name: str, reason: str) -> Measurement:
+    config = settings.config(num_heads)
+    return Measurement(
+        implementation=name,
+        num_heads=num_heads,
+        head_dim=config.head_dim,
+        d_out=config.d_out,
+        error=reason,
+    )
 
 
 def sweep(settings: BenchmarkSettings) -> Iterator[Measurement]:
@@ -167,11 +149,11 @@ def sweep(settings: BenchmarkSettings) -> Iterator[Measurement]:
     Closing the iterator ends the measuring at once.
 
     Yields:
-        for each head count one measurement for each implementation, as they are made.
+        for each head count one measurement for each implementation, as they are made; what ended
+        the measuring process has an error and no time.
 
     Raises:
         DeviceError: when the device does not exist here or lacks the dtype.
-        WorkerError: when the measuring process ended by itself.
     """
     find_device(settings.device, settings.dtype)
     with Worker(settings.allocator) as worker:

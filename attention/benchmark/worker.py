@@ -1,7 +1,9 @@
 """The process that measures: `python -m attention.benchmark.worker`, JSON lines in and out.
 
 A request is `{"settings": ..., "num_heads": n}`. The answer is a line `{"measurement": ...}`
-for each implementation, or one `{"error": sentence}`, and then `{"done": true}`.
+for each implementation, or one `{"error": sentence}`, and then `{"done": true}`. In between come
+`{"begin": name}`, which implementation has its turn alone (null: all are timed in turns), and
+`{"waiting": true}` while another benchmark on this machine has its turn.
 """
 
 import json
@@ -9,7 +11,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +19,7 @@ import torch
 
 from attention.benchmark.measure import measure
 from attention.benchmark.settings import BenchmarkSettings
+from attention.benchmark.turn import turn, turn_file
 from attention.errors import HeadscopeError
 
 OOM_SCORE = Path("/proc/self/oom_score_adj")
@@ -28,18 +31,35 @@ def main() -> None:
     _volunteer_for_the_oom_killer()
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+
+    def send(line: dict[str, Any]) -> None:
+        answers.write(json.dumps(line) + "\n")
+        answers.flush()
+
     while True:
-        for line in answer(json.loads(requests.get())):
-            answers.write(json.dumps(line) + "\n")
-            answers.flush()
+        request = json.loads(requests.get())
+        with turn(turn_file(), lambda: send({"waiting": True})):
+            for line in answer(request, send):
+                send(line)
 
 
-def answer(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Measure one head count; the lines of the answer, as they come."""
+def answer(
+    request: dict[str, Any], send: Callable[[dict[str, Any]], None] = lambda line: None
+) -> Iterator[dict[str, Any]]:
+    """Measure one head count; the lines of the answer, as they come.
+
+    Args:
+        request: what is asked.
+        send: takes the lines that tell which implementation has its turn.
+    """
+
+    def begin(name: str | None) -> None:
+        send({"begin": name})
+
     try:
         settings = BenchmarkSettings.from_json(request["settings"])
         torch.set_num_threads(settings.threads)  # for the exact result too: the page has the rest
-        for measurement in measure(settings, request["num_heads"]):
+        for measurement in measure(settings, request["num_heads"], begin):
             yield {"measurement": measurement.to_json()}
     except HeadscopeError as error:
         yield {"error": str(error)}

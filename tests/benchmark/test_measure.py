@@ -52,6 +52,52 @@ def test_every_implementation_gets_a_time_shapes_and_a_check():
     assert found["sdpa"].pattern_difference is None
 
 
+def test_every_point_has_its_work_limit_memory_and_counts():
+    found = by_name(measure(settings(), 3))
+    for m in found.values():
+        assert m.limit_ms >= m.least_ms > 0
+        assert 0 < m.share < 100
+        assert m.peak_bytes >= 11 * 15 * 4  # at least its output
+        assert len(m.limit.projections) == len(m.limit.attention) >= 1
+        assert m.kernels is None
+    assert found["sdpa"].limit_ms == found["sdpa"].least_ms < found["batched"].limit_ms
+    assert found["looped"].operators > found["batched"].operators > found["sdpa"].operators
+    assert found["batched"].flops == 2 * 11 * 7 * 45 + 2 * (2 * 3 * 121 * 5) + 2 * 11 * 15 * 15
+    assert found["looped"].moved_bytes > found["batched"].moved_bytes
+
+
+def test_it_is_told_which_one_has_its_turn():
+    """So that the asking process knows which one ended this one, or never came back."""
+    told = []
+    found = [m.implementation for m in measure(settings(), 3, told.append)]
+    assert told == ["looped", "batched", "sdpa", None, *found]
+
+
+def test_one_that_fails_leaves_the_others(monkeypatch, caplog):
+    build = layer.build
+
+    def build_broken(prepared, name):
+        if name == "looped":
+            raise RuntimeError("no kernel\nfor this")
+        return build(prepared, name)
+
+    monkeypatch.setattr(module, "build", build_broken)
+    found = by_name(measure(settings(), 3))
+    assert found["looped"].error == "Loop failed with RuntimeError: no kernel for this. Not timed."
+    assert found["batched"].ok
+    assert "Traceback" in caplog.text
+
+
+def test_no_memory_for_the_plain_products_costs_only_the_limit(monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(module, "plain_products", full)
+    for m in measure(settings(), 3):
+        assert m.ok
+        assert (m.limit, m.limit_ms, m.share) == (None, None, None)
+
+
 def test_backward_is_measured():
     assert all(m.ok for m in measure(settings(passes="backward"), 3))
 
@@ -109,7 +155,13 @@ def test_settings_reach_the_timer(monkeypatch):
     monkeypatch.setattr(module, "time_interleaved", timer)
     list(measure(settings(threads=5, rounds=7, min_run_time=0.25), 3))
     clock = seen.pop("clock")
-    assert seen == {"device": "cpu", "threads": 5, "rounds": 7, "min_run_time": 0.25}
+    assert seen == {
+        "device": "cpu",
+        "threads": 5,
+        "rounds": 7,
+        "min_run_time": 0.25,
+        "cold_l2": True,
+    }
     assert clock is time.perf_counter
 
 

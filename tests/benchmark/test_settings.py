@@ -62,6 +62,9 @@ def test_exactly_one_width_must_be_given(widths):
         ({"dtype": "float8"}, "dtype must be one of"),
         ({"min_run_time": 0.0}, "min_run_time must"),
         ({"min_run_time": float("inf")}, "min_run_time must"),
+        ({"patience": 0.0}, "patience must"),
+        ({"num_kv_heads": 0}, "num_kv_heads must"),
+        ({"num_kv_heads": 3}, "num_kv_heads must divide num_heads; got 3 kv heads for 1 heads"),
     ],
 )
 def test_impossible_setting_is_refused(changes, rule):
@@ -69,12 +72,22 @@ def test_impossible_setting_is_refused(changes, rule):
         settings(**changes)
 
 
-@pytest.mark.parametrize("name", ["passes", "allocator"])
+@pytest.mark.parametrize("name", ["passes", "allocator", "l2"])
 def test_unknown_choice_is_refused(name):
     made = settings()
     object.__setattr__(made, name, "sideways")  # the shape checker refuses it earlier in the tests
     with pytest.raises(ConfigError, match=f"{name} must be one of"):
         made.__post_init__()
+
+
+@pytest.mark.parametrize("given", [settings, per_head])
+def test_kv_heads_are_shared(given):
+    config = given(heads=(3, 15), num_kv_heads=3).config(15)
+    assert (config.num_heads, config.num_kv_heads, config.heads_per_kv) == (15, 3, 5)
+
+
+def test_patience_grows_with_what_is_to_be_sampled():
+    assert settings(patience=100.0, min_run_time=7.0).patience_for(5) == 170.0
 
 
 def test_settings_survive_json():

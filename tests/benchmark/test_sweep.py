@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from attention.benchmark import BenchmarkSettings, Worker, sweep
-from attention.benchmark.sweep import ALLOCATOR_VARIABLES, COMMAND, ROOT, WorkerError
-from attention.errors import ConfigError, DeviceError
+from attention.benchmark import BenchmarkSettings, Worker, process, sweep
+from attention.benchmark.measurement import Measurement
+from attention.benchmark.process import ALLOCATOR_VARIABLES, COMMAND, ROOT
+from attention.errors import ConfigError
 
 ENDLESS_S = 3600.0
 
@@ -34,8 +35,47 @@ def worker():
         yield made
 
 
-def ended(process):
-    return process.poll() is not None
+# A measuring process that needs no torch: dies, hangs or answers as {what} says of each name.
+SCRIPT = """
+import json, os, signal, sys, time
+what = {what}
+def send(line):
+    print(json.dumps(line), flush=True)
+for text in sys.stdin:
+    asked = json.loads(text)
+    for name in asked["settings"]["implementations"]:
+        send({{"begin": name}})
+        if what.get(name) == "die":
+            sys.exit("no kernel for " + name)
+        if what.get(name) == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what.get(name) == "hang":
+            print("computing " + name, file=sys.stderr, flush=True)
+            time.sleep(3600)
+    send({{"begin": None}})
+    if what.get("all") == "die":
+        sys.exit("all is lost")
+    for name in asked["settings"]["implementations"]:
+        send({{"measurement": {{**json.loads({empty!r}), "implementation": name, "equal": True,
+              "num_heads": asked["num_heads"], "samples": [1.0]}}}})
+    send({{"done": True}})
+"""
+EMPTY = json.dumps(Measurement(implementation="", num_heads=1, head_dim=5, d_out=15).to_json())
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Processes that do as they are told."""
+
+    def install(**what):
+        text = SCRIPT.format(what=what, empty=EMPTY)
+        monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", text))
+
+    return install
+
+
+def ended(worker):
+    return worker._process.ended
 
 
 def test_every_head_count_is_measured_in_order():
@@ -66,7 +106,7 @@ def test_stop_ends_a_measurement_that_would_last_an_hour(worker):
     thread.join(timeout=30)
     assert not thread.is_alive()
     assert found == []
-    assert ended(worker._process)
+    assert ended(worker)
     assert not worker.alive
 
 
@@ -74,7 +114,7 @@ def test_closing_the_iterator_ends_the_process(worker):
     measured = worker.measure(settings(), 3)
     next(measured)
     measured.close()
-    assert ended(worker._process)
+    assert ended(worker)
 
 
 def test_closing_a_sweep_ends_its_process(monkeypatch):
@@ -88,7 +128,7 @@ def test_closing_a_sweep_ends_its_process(monkeypatch):
     measured = sweep(settings())
     next(measured)
     measured.close()
-    assert [ended(process) for process in made] == [True]
+    assert [process.poll() is not None for process in made] == [True]
 
 
 def test_stopping_before_anything_was_asked_is_harmless():
@@ -98,16 +138,75 @@ def test_stopping_before_anything_was_asked_is_harmless():
     assert list(worker.measure(settings(), 3)) == []
 
 
-def test_process_that_the_system_killed_is_told_as_out_of_memory(worker):
+def by_name(found):
+    return {m.implementation: m for m in found}
+
+
+def test_process_that_died_unasked_is_started_again(worker):
     os.kill(worker._process.pid, signal.SIGKILL)
-    with pytest.raises(DeviceError, match="memory must be enough"):
-        list(worker.measure(settings(), 3))
+    worker._process._process.wait()
+    assert all(m.ok for m in worker.measure(settings(), 3))
 
 
-def test_process_that_fails_is_a_fault_with_its_last_words(worker):
-    worker._ask({"settings": {"heads": [1], "implementations": [], "nonsense": 1}, "num_heads": 1})
-    with pytest.raises(WorkerError, match="nonsense"):
-        list(worker._answers())
+def test_one_that_ends_the_process_is_told_with_its_last_words_and_the_others_are_kept(
+    script, caplog
+):
+    script(looped="die")
+    found = [by_name(group) for group in pairs(sweep(settings()))]
+    for at_heads in found:
+        assert at_heads["looped"].error == (
+            "the measuring process must answer; it ended with code 1; it wrote last: "
+            "'no kernel for looped'."
+        )
+        assert at_heads["looped"].samples == ()
+        assert at_heads["batched"].ok
+    assert "no kernel for looped" in caplog.text
+
+
+def pairs(found):
+    """The measurements of each head count."""
+    found = list(found)
+    return found[:2], found[2:]
+
+
+def test_one_that_hangs_is_ended_and_the_others_are_kept(script):
+    script(batched="hang")
+    found = by_name(sweep(settings(heads=(3,), patience=0.3)))
+    said = found["batched"].error
+    assert said.startswith("the measuring process must answer within 0.3")
+    assert said.endswith("it hung; it wrote last: 'computing batched'.")
+    assert found["looped"].ok
+
+
+def test_process_that_the_system_killed_is_told_as_out_of_memory(script):
+    script(looped="killed")
+    found = by_name(sweep(settings(heads=(3,))))
+    assert found["looped"].error.startswith("memory must be enough for the patterns")
+    assert found["batched"].ok
+
+
+def test_process_that_dies_while_all_are_timed_costs_that_head_count_only(script):
+    script(all="die")
+    found = list(sweep(settings()))
+    assert [(m.num_heads, m.implementation) for m in found] == [
+        (1, "looped"), (1, "batched"), (3, "looped"), (3, "batched"),
+    ]  # fmt: skip
+    assert all("all is lost" in m.error for m in found)
+
+
+def test_process_that_waits_for_its_turn_is_not_given_up(monkeypatch):
+    waits = (
+        "import json, sys, time\n"
+        "for text in sys.stdin:\n"
+        "    for _ in range(8):\n"
+        "        time.sleep(0.1)\n"
+        "        print(json.dumps({'waiting': True}), flush=True)\n"
+        "    print(json.dumps({'done': True}), flush=True)\n"
+    )
+    monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", waits))
+    with Worker() as worker:
+        assert list(worker.measure(settings(patience=0.6), 3)) == []
+        assert worker.waiting
 
 
 def test_bad_head_count_is_refused_without_asking(worker):
@@ -135,24 +234,27 @@ def test_process_ends_when_nobody_can_ask_any_more():
     """Or a server that is killed would leave its measuring behind."""
     endless = settings(min_run_time=ENDLESS_S, heads=(3,))
     request = json.dumps({"settings": endless.to_json(), "num_heads": 3}) + "\n"
-    process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=subprocess.PIPE, text=True)
-    process.stdin.write(request)
-    process.stdin.close()
-    assert process.wait(timeout=60) == 0
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    asked = subprocess.Popen(COMMAND, cwd=ROOT, text=True, **pipes)
+    asked.stdin.write(request)
+    asked.stdin.close()
+    assert asked.wait(timeout=60) == 0
 
 
 def test_what_libraries_print_does_not_spoil_the_answers():
     noisy = (
         "import attention.benchmark.worker as worker\n"
-        "worker.measure = lambda settings, num_heads: print('noise') or iter(())\n"
+        "worker.measure = lambda *asked: print('noise') or iter(())\n"
         "worker.main()"
     )
     request = json.dumps({"settings": settings().to_json(), "num_heads": 3}) + "\n"
     command = [sys.executable, "-c", noisy]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=ROOT, text=True, **pipes)
-    process.stdin.write(request)
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline()) == {"done": True}
-    _, errors = process.communicate()
+    asked = subprocess.Popen(command, cwd=ROOT, text=True, **pipes)
+    asked.stdin.write(request)
+    asked.stdin.flush()
+    while (line := json.loads(asked.stdout.readline())) == {"waiting": True}:
+        pass
+    assert line == {"done": True}
+    _, errors = asked.communicate()
     assert "noise" in errors

@@ -1,0 +1,97 @@
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention.benchmark.work import Sizes, work
+from attention.config import AttentionConfig
+from attention.implementations import IMPLEMENTATIONS, build_attention
+from attention.weights import HeadWeights
+
+
+def sizes(*, backward=False, itemsize=4, **changes):
+    """2 sequences of 11 tokens; 3 heads of 5 features; 7 features in and, through W_O, 15 out."""
+    config = AttentionConfig.total(7, 15, 3, 11, **changes)
+    return Sizes(config=config, batch=2, seq_len=11, itemsize=itemsize, backward=backward)
+
+
+def found(name, **changes):
+    return work(sizes(**changes), IMPLEMENTATIONS[name])
+
+
+def test_flops_of_full_squares_worked_out_by_hand():
+    batched = found("batched")
+    assert batched.projections.flops == 2 * 22 * 7 * 45  # 22 rows, 3 × 15 columns
+    assert batched.scores.flops == batched.mix.flops == 2 * 6 * 121 * 5  # 6 squares of 11 × 11
+    assert batched.softmax.flops == 0
+    assert batched.out.flops == 2 * 22 * 15 * 15
+    assert batched.flops == 13_860 + 2 * 7_260 + 9_900 == 38_280
+    assert (batched.projection_flops, batched.attention_flops) == (23_760, 14_520)
+
+
+def test_flops_without_the_future_are_those_of_the_triangle():
+    sdpa = found("sdpa")
+    assert sdpa.scores.flops == sdpa.mix.flops == 2 * 6 * 66 * 5  # 1 + 2 + … + 11 = 66 cells
+    assert sdpa.projection_flops == found("batched").projection_flops
+    assert found("reference").scores.flops == sdpa.scores.flops
+
+
+def test_bytes_of_full_squares_worked_out_by_hand():
+    batched = found("batched")
+    assert batched.projections.moved == 3 * 22 * 7 + 7 * 45 + 22 * 45  # x thrice, weights, q k v
+    assert batched.scores.moved == 2 * 22 * 15 + 726  # q and k read, 6 × 121 cells written
+    assert batched.softmax.moved == 4 * 726  # mask and softmax each read and write
+    assert batched.mix.moved == 2 * 22 * 15 + 726
+    assert batched.out.moved == 22 * 15 + 15 * 15 + 22 * 15
+    assert batched.bytes == 4 * (1_767 + 1_386 + 2_904 + 1_386 + 885) == 33_312
+
+
+def test_kernel_moves_no_pattern():
+    sdpa = found("sdpa")
+    assert sdpa.softmax.moved == 0
+    assert sdpa.scores.moved == sdpa.mix.moved == 2 * 22 * 15
+
+
+def test_loop_reads_the_input_for_each_head_and_fused_once():
+    loop, fused = found("looped").projections, found("fused").projections
+    assert loop.flops == fused.flops
+    assert loop.moved - fused.moved == (9 - 1) * 22 * 7
+
+
+def test_loop_projects_shared_kv_heads_for_each_head():
+    shared = {"num_kv_heads": 1}
+    assert found("batched", **shared).projections.flops == 2 * 22 * 7 * (3 + 2) * 5
+    assert found("looped", **shared).projections.flops == 2 * 22 * 7 * 9 * 5
+
+
+def test_layer_without_out_projection_has_no_work_there():
+    out = found("batched", out_proj=False).out
+    assert (out.flops, out.moved) == (0, 0)
+
+
+def test_gradients_are_two_more_products_of_the_same_size():
+    assert found("batched", backward=True).flops == 3 * 38_280
+    assert found("batched", backward=True).bytes == 3 * 33_312
+
+
+def test_bytes_follow_the_dtype():
+    assert found("batched", itemsize=2).bytes == 33_312 // 2
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, entry in IMPLEMENTATIONS.items() if entry.scores == "full"]
+)
+def test_formula_is_what_torch_counts(name, generator):
+    """An implementation whose line in the table tells something else is found out."""
+    asked = sizes()
+    weights = HeadWeights.init(asked.config, generator=generator)
+    module = build_attention(name, asked.config, weights)
+    with FlopCounterMode(display=False) as counter:
+        module(torch.randn(2, 11, 7, generator=generator))
+    assert counter.get_total_flops() == work(asked, IMPLEMENTATIONS[name]).flops
+
+
+@pytest.mark.parametrize("name", sorted(IMPLEMENTATIONS))
+def test_every_step_shows_its_formula(name):
+    parts = found(name).parts
+    assert list(parts) == ["projections", "scores", "softmax", "mix", "out"]
+    assert all(part.flops_formula and part.moved_formula for part in parts.values())
