@@ -5,9 +5,11 @@ import subprocess
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from attention.benchmark.counts import MEMORY_WORDS
 from attention.benchmark.load import usable_cores
 from attention.benchmark.settings import BenchmarkSettings
 from attention.devices import find_device
@@ -36,6 +38,8 @@ class Environment:
         dtype: computed in.
         tf32: whether float32 matrices may be multiplied as TF32; only on a CUDA device.
         allocator: how freed memory is handled.
+        memory_by: what measured the peak memory; None where nothing can.
+        l2: whether the L2 cache was emptied before each call; only on a CUDA device.
     """
 
     cpu: str
@@ -50,6 +54,16 @@ class Environment:
     dtype: str
     tf32: bool | None
     allocator: str
+    memory_by: str | None = None
+    l2: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells this machine from another, in a few words."""
+        if self.device != "cpu":
+            return f"{self.device_title}, {self.dtype}"
+        threads = f"{self.threads} {'thread' if self.threads == 1 else 'threads'}"
+        return f"{self.cpu}, {threads}, {self.dtype}"
 
     def __str__(self) -> str:
         """One line for a person."""
@@ -65,9 +79,11 @@ class Environment:
             parts.insert(0, self.device_title)
         if self.tf32 is not None:
             parts.append(f"TF32 {'on' if self.tf32 else 'off'}")
+        if self.l2 is not None:
+            parts.append(f"L2 cache {self.l2}")
         return " · ".join(parts)
 
-    def to_json(self) -> dict[str, str | int | bool | None]:
+    def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
 
@@ -93,6 +109,8 @@ def environment(settings: BenchmarkSettings) -> Environment:
         dtype=settings.dtype,
         tf32=bool(torch.backends.cuda.matmul.allow_tf32) if cuda else None,
         allocator=settings.allocator,
+        memory_by=MEMORY_WORDS.get(device.kind),
+        l2=settings.l2 if cuda else None,
     )
 
 

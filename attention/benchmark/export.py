@@ -3,21 +3,27 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from attention.benchmark.environment import Environment
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.summary import lines, rows, sentences
 
+FORMAT, VERSION = "headscope-bench", 2  # of the JSON file; `imported` reads this version only
 # The settings that tell rows of several files apart.
 SETTINGS_COLUMNS = (
-    "reading", "d_in", "seq_len", "batch", "passes", "device", "dtype", "threads", "allocator",
+    "reading", "d_in", "num_kv_heads", "seq_len", "batch", "passes", "device", "dtype", "threads",
+    "allocator", "l2",
 )  # fmt: skip
 COLUMNS = (
     "num_heads", "implementation", "head_dim", "d_out", "median_ms", "p10_ms", "p90_ms",
-    "samples", "ratio_to_batched", "output_difference", "pattern_difference", "tolerance",
-    "equal", "disturbed", "error", "weights", "output",
+    "samples", "far_out", "ratio_to_batched", "flops", "moved_bytes", "gflops_per_s",
+    "share_of_plain_products", "limit_ms", "least_ms", "peak_bytes", "operators", "kernels",
+    "output_difference", "pattern_difference", "tolerance", "equal", "disturbed", "error",
+    "weights", "output",
 )  # fmt: skip
 
 
@@ -41,6 +47,8 @@ def to_json(
     """Settings, environment, every sample, the straight lines and what they say."""
     table = rows(measurements)
     content = {
+        "format": FORMAT,
+        "version": VERSION,
         "settings": settings.to_json(),
         "environment": environment.to_json(),
         "measurements": [m.to_json() for row in table for m in row.by_name.values()],
@@ -59,7 +67,16 @@ def to_json(
         },
         "sentences": sentences(settings, table),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(content: Any) -> Any:  # noqa: ANN401 - any plain value
+    """The same with null for what is no number, such as the difference from a NaN."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _cells(m: Measurement, batched_median: float | None) -> list[object]:
@@ -72,7 +89,17 @@ def _cells(m: Measurement, batched_median: float | None) -> list[object]:
         m.d_out,
         *times,
         len(m.samples),
+        len(m.far_out),
         ratio,
+        m.flops,
+        m.moved_bytes,
+        m.flops_per_second / 1e9 if m.flops_per_second is not None else None,
+        m.share,
+        m.limit_ms,
+        m.least_ms,
+        m.peak_bytes,
+        m.operators,
+        m.kernels,
         m.output_difference,
         m.pattern_difference,
         m.tolerance,
@@ -85,6 +112,6 @@ def _cells(m: Measurement, batched_median: float | None) -> list[object]:
 
 
 def _settings_cells(settings: BenchmarkSettings, m: Measurement) -> list[object]:
-    d_in = settings.config(m.num_heads).d_in
-    values = {name: getattr(settings, name) for name in SETTINGS_COLUMNS if name != "d_in"}
-    return [{**values, "d_in": d_in}[name] for name in SETTINGS_COLUMNS]
+    config = settings.config(m.num_heads)
+    sizes = {"d_in": config.d_in, "num_kv_heads": config.num_kv_heads}
+    return [sizes.get(name, getattr(settings, name)) for name in SETTINGS_COLUMNS]

@@ -6,9 +6,12 @@ from itertools import pairwise
 
 from attention.benchmark.fit import Line, fit
 from attention.benchmark.measurement import Measurement
+from attention.benchmark.numbers import number
 from attention.benchmark.settings import BenchmarkSettings
+from attention.benchmark.units import in_percent
 from attention.implementations import IMPLEMENTATIONS
 
+__all__ = ["Row", "crossover", "lines", "number", "rows", "sentences"]
 LOOP, BATCH = "looped", "batched"
 CLEAR = 0.05  # a smaller difference, as a share of the batch's time, is called none
 NO_SLOPE_MS = 5e-4
@@ -101,26 +104,10 @@ def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:
         no sentence for what was not measured yet.
     """
     said = [_cost_of_a_head(settings, lines(settings, table)), _at_most_heads(table)]
-    said += [_where_the_loop_wins(table), _disturbed(settings, table)]
+    said += [_where_the_loop_wins(table), _limit(table)]
+    said += [_disturbed(settings, table), _far_out(table)]
     said += [m.error for row in table for m in row.by_name.values() if m.error is not None]
     return list(dict.fromkeys(sentence for sentence in said if sentence))
-
-
-def number(value: float) -> str:
-    """Three significant figures, never in powers of ten.
-
-    Example:
-        `number(0.22749)` is "0.227"; `number(1234.5)` is "1,230".
-    """
-    if value == 0:
-        return "0"
-    rounded = float(f"{value:.3g}")
-    if abs(rounded) >= 100:
-        return f"{rounded:,.0f}".replace("-", "−")
-    decimals = 2 if abs(rounded) >= 1 else 3
-    if abs(rounded) >= 10:
-        decimals = 1
-    return f"{rounded:.{decimals}f}".replace("-", "−")
 
 
 def _title(name: str) -> str:
@@ -188,6 +175,35 @@ def _disturbed(settings: BenchmarkSettings, table: Sequence[Row]) -> str | None:
     what = "the fit uses them for want of quiet ones" if used else "the fit leaves them out"
     noun = "head" if hollow == [1] else "heads"
     return f"Other programs disturbed the times at {counts} {noun}: {what}."
+
+
+def _limit(table: Sequence[Row]) -> str | None:
+    """How near each comes to plain matrix products, at the most heads."""
+    for row in reversed(table):
+        shares = [
+            f"{_title(name)} {in_percent(m.share)}"
+            for name, m in row.by_name.items()
+            if m.share is not None
+        ]
+        if shares:
+            return (
+                f"Of the FLOP/s of plain matrix products of the same shapes, at "
+                f"{_heads(row.num_heads)}: {', '.join(shares)}."
+            )
+    return None
+
+
+def _far_out(table: Sequence[Row]) -> str | None:
+    left_out = [
+        f"{len(m.far_out)} of {len(m.samples)} of {_title(m.implementation)} at "
+        f"{_heads(m.num_heads)} ({', '.join(map(number, m.far_out))} ms)"
+        for row in table
+        for m in row.by_name.values()
+        if m.far_out
+    ]
+    if not left_out:
+        return None
+    return f"Samples far out are left out, as when a laptop sleeps: {'; '.join(left_out)}."
 
 
 def _heads(count: int) -> str:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 
 from attention.benchmark import BenchmarkSettings, environment
@@ -16,6 +18,18 @@ def test_clock_is_told():
     under = [environment(BenchmarkSettings(heads=(1,), d_out=15, threads=n)) for n in (1, 2)]
     assert [e.clock for e in under] == ["CPU time", "wall clock"]
     assert "CPU time" in str(under[0])
+
+
+def test_machine_has_a_short_name():
+    under = environment(BenchmarkSettings(heads=(1,), d_out=15, threads=3))
+    assert under.name == f"{under.cpu}, 3 threads, float32"
+    lab = replace(under, device="cuda:0", device_title="NVIDIA H200", dtype="bfloat16", l2="cold")
+    assert lab.name == "NVIDIA H200, bfloat16"
+    assert "L2 cache cold" in str(lab)
+
+
+def test_what_measured_the_memory_is_told():
+    assert environment(BenchmarkSettings(heads=(1,), d_out=15)).memory_by.startswith("torch.profi")
 
 
 def test_cpu_is_named_as_its_maker_names_it(tmp_path):

@@ -34,8 +34,23 @@ def test_csv_has_a_row_for_each_measurement():
     assert failed["error"] == 'memory, "enough"'
 
 
+def test_csv_has_what_follows_from_a_measurement():
+    full = Measurement(
+        implementation="looped", **SIZES, samples=(4.0,), equal=True, flops=8_000_000,
+        moved_bytes=11, limit_ms=1.0, least_ms=0.5, peak_bytes=13, operators=17,
+    )  # fmt: skip
+    (row,) = csv.DictReader(io.StringIO(to_csv(SETTINGS, [full])))
+    assert (row["flops"], row["gflops_per_s"], row["share_of_plain_products"]) == (
+        "8000000", "2.0", "0.25",
+    )  # fmt: skip
+    assert (row["moved_bytes"], row["limit_ms"], row["least_ms"]) == ("11", "1.0", "0.5")
+    assert (row["peak_bytes"], row["operators"], row["kernels"]) == ("13", "17", "")
+    assert (row["num_kv_heads"], row["l2"]) == ("3", "cold")
+
+
 def test_json_has_the_samples_the_environment_and_what_they_say():
     found = json.loads(to_json(SETTINGS, environment(SETTINGS), [LOOP, BATCH, FAILED]))
+    assert (found["format"], found["version"]) == ("headscope-bench", 2)
     assert BenchmarkSettings.from_json(found["settings"]) == SETTINGS
     assert found["environment"]["threads"] == 2
     assert [m["samples"] for m in found["measurements"]] == [[3.0, 3.0], [2.0], []]
@@ -44,4 +59,8 @@ def test_json_has_the_samples_the_environment_and_what_they_say():
 
 
 def test_json_has_no_nan():
-    assert "NaN" not in to_json(SETTINGS, environment(SETTINGS), [FAILED])
+    # A result with a NaN in it could not be exported at all.
+    wrong = Measurement(
+        implementation="looped", **SIZES, equal=False, output_difference=float("nan")
+    )
+    assert "NaN" not in to_json(SETTINGS, environment(SETTINGS), [FAILED, wrong])

@@ -127,6 +127,23 @@ def test_disturbed_points_are_told_and_whether_the_fit_uses_them():
     )
 
 
+def test_share_of_the_limit_is_told_at_the_most_heads_that_have_one():
+    found = [point("looped", 4, 4.0, limit_ms=1.0), point("batched", 4, 2.0, limit_ms=1.5)]
+    found.append(point("looped", 8, 9.0))
+    assert (
+        "Of the FLOP/s of plain matrix products of the same shapes, at 4 heads: "
+        "Loop 25%, Batch 75%." in sentences(TOTAL, rows(found))
+    )
+
+
+def test_samples_far_out_are_told():
+    slept = point("looped", 4, 0, samples=(2.0, 2.0, 2.0, 2.0, 90_000.0))
+    assert (
+        "Samples far out are left out, as when a laptop sleeps: 1 of 5 of Loop at 4 heads "
+        "(90,000 ms)." in sentences(TOTAL, rows([slept]))
+    )
+
+
 def test_failure_is_told_once():
     failed = [
         point(name, 4, 0, samples=(), equal=None, error="memory must be enough.")

@@ -1,0 +1,83 @@
+"""How the FLOPs and bytes of a point are worked out: the formulas with their numbers."""
+
+from dataclasses import dataclass
+
+from attention.benchmark.settings import BenchmarkSettings
+from attention.benchmark.units import in_bytes, in_flops
+from attention.benchmark.work import Sizes, work
+from attention.devices import DTYPES
+from attention.implementations import IMPLEMENTATIONS
+
+LETTERS = "B sequences of T tokens, H heads and K kv heads of d features"
+STEPS = {
+    "projections": "q, k, v",
+    "scores": "scores",
+    "softmax": "mask, softmax",
+    "mix": "mix",
+    "out": "W_O",
+}
+EXPLAINED = (
+    "A multiplication and an addition are 2 FLOPs; only matrix products are counted. Bytes are "
+    "those of operators that read each operand and write their result once. The limit is what "
+    "plain matrix products of the same shapes reach in the same run; a kernel that keeps the "
+    "scores in the cache can pass it."
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of one implementation.
+
+    Attributes:
+        implementation: its title.
+        step: what is computed.
+        flops_formula: in the letters of LETTERS.
+        flops: FLOPs.
+        bytes_formula: numbers that are read and written, times bytes each.
+        bytes: bytes read and written.
+    """
+
+    implementation: str
+    step: str
+    flops_formula: str
+    flops: int
+    bytes_formula: str
+    bytes: int
+
+    def __str__(self) -> str:
+        """One line for a terminal."""
+        flops = in_flops(self.flops).removesuffix("/s")
+        return (
+            f"{self.implementation}, {self.step}: {self.flops_formula} = {flops}; "
+            f"{self.bytes_formula} = {in_bytes(self.bytes)}"
+        )
+
+
+def steps(settings: BenchmarkSettings, num_heads: int) -> list[Step]:
+    """Every step of every implementation of a benchmark at one head count."""
+    itemsize = DTYPES[settings.dtype].itemsize
+    sizes = Sizes(
+        config=settings.config(num_heads),
+        batch=settings.batch,
+        seq_len=settings.seq_len,
+        itemsize=itemsize,
+        backward=settings.passes == "backward",
+    )
+    found = []
+    for name in settings.implementations:
+        entry = IMPLEMENTATIONS[name]
+        done = work(sizes, entry)
+        thrice = f"{done.passes}·" if done.passes > 1 else ""
+        for key, part in done.parts.items():
+            many = thrice if part.flops else ""
+            found.append(
+                Step(
+                    entry.title,
+                    STEPS[key],
+                    f"{many}{part.flops_formula}",
+                    done.passes * part.flops,
+                    f"{thrice}{itemsize}·({part.moved_formula})",
+                    done.passes * itemsize * part.moved,
+                )
+            )
+    return found
