@@ -115,7 +115,7 @@ def _checked(values: object, kind: type, title: str) -> dict[str, Any]:
         if field.name not in values:
             if field.default is MISSING and field.default_factory is MISSING:
                 raise ResultError(f"{title} of the result file must have {field.name}.")
-            value = field.default if field.default is not MISSING else field.default_factory()  # type: ignore[misc]
+            value = field.default if field.default is not MISSING else field.default_factory()
         else:
             value = values[field.name]
             if not _fits(value, hints[field.name]):

@@ -1,12 +1,16 @@
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from attention.benchmark import BenchmarkSettings
+from attention.benchmark import BenchmarkSettings, environment
+from attention.benchmark.export import to_json
 from attention.benchmark.measurement import Measurement
-from attention.cli.bench import Files, bench, conclusion, parse_heads, table
+from attention.cli.bench import bench, parse_heads
+from attention.cli.bench_files import Files
+from attention.cli.bench_table import conclusion, table
 from attention.errors import ConfigError, HeadscopeError
 
 QUICK = ["--min-run-time", "0.0001", "--seq-len", "11", "--d-in", "7"]
@@ -27,7 +31,7 @@ def test_table_fit_environment_and_files(tmp_path):
     json_file, csv_file = tmp_path / "b.json", tmp_path / "b.csv"
     result = run(
         "--heads", "1,3", "--implementations", "looped,batched", "--d-out", "15", "--threads", "1",
-        "--json", str(json_file), "--csv", str(csv_file),
+        "--json", str(json_file), "--csv", str(csv_file), "--formulas",
     )  # fmt: skip
     assert result.exit_code == 0, result.exception
     lines = result.output.splitlines()
@@ -35,6 +39,9 @@ def test_table_fit_environment_and_files(tmp_path):
     assert "1 thread" in lines[1]
     assert [line.split()[0] for line in lines[4:6]] == ["1", "3"]
     assert any(line.startswith("looped: ") and "ms a head" in line for line in lines)
+    costs = lines.index(next(line for line in lines if line.startswith("Share of the FLOP/s")))
+    assert "%" in lines[costs + 2]
+    assert "Loop, q, k, v: 2·B·T·d_in·3·H·d = " in result.output
     found = json.loads(json_file.read_text(encoding="utf-8"))
     assert [m["num_heads"] for m in found["measurements"]] == [1, 1, 3, 3]
     assert all(m["equal"] for m in found["measurements"])
@@ -58,6 +65,13 @@ def test_width_of_each_head_is_another_question():
         (["--d-out", "15", "--d-out-per-head", "5"], "exactly one of d_out"),
         (["--threads", "0"], "threads must be a whole number of at least 1"),
         (["--csv", "/missing/folder/x.csv"], "file must be in a folder that exists"),
+        (
+            ["--overlay", "/missing.json"],
+            "--overlay must be readable; got '/missing.json': No such",
+        ),
+        (["--overlay", "/dev/null"], "result file must be JSON"),
+        (["--heads", "3", "--kv-heads", "2"], "num_kv_heads must divide num_heads; got 2 kv heads"),
+        (["--patience", "0"], "patience must be above 0 seconds"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, sentence):
@@ -145,3 +159,53 @@ def test_line_below_zero_at_no_heads_is_written_with_one_sign():
         for n, ms in ((1, 1.0), (3, 5.0))
     ]
     assert "looped: 2.00 ms a head − 1.00 ms, R² –" in list(conclusion(settings, found))
+
+
+LOOPED = BenchmarkSettings(heads=(1, 3), d_out=15, implementations=("looped",))
+
+
+def looped(num_heads, ms):
+    return Measurement(
+        implementation="looped", num_heads=num_heads, head_dim=15 // num_heads, d_out=15,
+        samples=(ms,), equal=True, limit_ms=ms / 4, peak_bytes=3_000_000, operators=17,
+    )  # fmt: skip
+
+
+def sweep_of(*found, then=None):
+    def measured(settings):
+        yield from found
+        if then is not None:
+            raise then
+
+    return measured
+
+
+RUN = ("--heads", "1,3", "--d-out", "15", "--implementations", "looped", "--seq-len", "64")
+
+
+def test_two_runs_stand_side_by_side(tmp_path, monkeypatch):
+    path = tmp_path / "lab.json"
+    lab = replace(environment(LOOPED), device="cuda:0", device_title="NVIDIA H200")
+    path.write_text(to_json(LOOPED, lab, [looped(3, 1.0)]), encoding="utf-8")
+    monkeypatch.setattr("attention.benchmark.sweep", sweep_of(looped(1, 2.0), looped(3, 4.0)))
+    said = run(*RUN, "--overlay", str(path)).output
+    assert "ms here | there, on NVIDIA H200" in said
+    assert "4.00 | 1.00 (0.250×)" in said
+    assert "At 3 heads on NVIDIA H200, float32: Loop 1.00 ms against 4.00 ms here" in said
+    assert "NVIDIA H200, float32 measured something else: d_in None (here 7), seq_len 64" in said
+
+
+def test_points_are_kept_when_it_is_stopped(tmp_path, monkeypatch):
+    # Ctrl-C after an hour of measuring left nothing.
+    path = tmp_path / "b.json"
+    stopped = sweep_of(looped(1, 2.0), then=KeyboardInterrupt)
+    monkeypatch.setattr("attention.benchmark.sweep", stopped)
+    result = run(*RUN, "--json", str(path))
+    assert result.exit_code != 0
+    assert len(json.loads(path.read_text(encoding="utf-8"))["measurements"]) == 1
+
+
+def test_share_memory_and_operators_are_told():
+    lines = list(conclusion(LOOPED, [looped(3, 4.0)]))
+    assert lines[1].startswith("Share of the FLOP/s of plain matrix products, peak memory")
+    assert lines[3].split(maxsplit=2) == ["3", "5", "25%, 3.00 MB, 17"]
