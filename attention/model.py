@@ -160,13 +160,16 @@ class LanguageModel(nn.Module):
 
         Args:
             ids: token ids.
-            attention: a module a block from `attention_layers`; None for the model's own.
+            attention: a module a block from `attention_layers`; None for the model's own, or
+                `capture` where patterns but no gradients are asked for.
             watch: called once a layer with what it computed.
             need_pattern: whether `watch` gets the pattern that the implementation used.
         """
         resid = self.embed(ids)  # batch pos d_model
         if attention is None:
-            attention = [block.get_submodule("attn") for block in self.blocks]
+            shown = need_pattern and not self.training and not torch.is_grad_enabled()
+            own = [block.get_submodule("attn") for block in self.blocks]
+            attention = self.attention_layers("capture") if shown else own
         for block, attn in zip(self.blocks, attention, strict=True):
             resid = block(resid, self.rotary, attn, watch, need_pattern)
         return functional.linear(self.norm(resid), self.embed.weight)

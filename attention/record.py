@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
+from attention import capture
 from attention.errors import ConfigError, require_choice, require_head, require_positive, whole
 from attention.tokens import Tokens
 
@@ -28,16 +30,26 @@ class PatternRule:
 
     def pattern(
         self,
-        q: Float[Tensor, "head pos head_dim"],
-        k: Float[Tensor, "head pos head_dim"],
-        rows: Tensor,
-    ) -> Float[Tensor, "head query key"]:
-        """The pattern's rows at the positions `rows`, in at least float32; rows sum to 1."""
+        q: Float[Tensor, "num_heads pos head_dim"],
+        k: Float[Tensor, "num_kv_heads pos head_dim"],
+        rows: range,
+    ) -> Float[Tensor, "num_heads query key"]:
+        """The pattern's rows at some positions, in at least float32; rows sum to 1.
+
+        Keys after the last of the rows are not even multiplied.
+        """
         wide = torch.promote_types(q.dtype, torch.float32)
-        scores = (q[:, rows].to(wide) * self.scale) @ k.to(wide).transpose(-2, -1)
-        keys = torch.arange(k.shape[1], device=k.device)
-        later = keys[None, :] > rows[:, None]  # query key
-        return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+        seen = rows[-1] + 1 if rows else 0
+        asked, keys = q[:, rows.start : rows.stop : rows.step].to(wide), k[:, :seen].to(wide)
+        if rows.step == 1 and rows and q.device.type == "cpu" and not asked.requires_grad:
+            found = capture.patterns(asked[None], keys[None], scale=self.scale)[0]
+        else:
+            keys = keys.repeat_interleave(q.shape[0] // k.shape[0], dim=0)
+            scores = (asked * self.scale) @ keys.transpose(-2, -1)
+            positions = torch.arange(rows.start, rows.stop, rows.step, device=q.device)
+            later = torch.arange(seen, device=q.device) > positions[:, None]  # query key
+            found = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+        return functional.pad(found, (0, k.shape[1] - seen)) if seen < k.shape[1] else found
 
 
 @dataclass(frozen=True)
@@ -56,10 +68,12 @@ class LayerRecord:
     v: Float[Tensor, "num_kv_heads pos head_dim"]
     rule: PatternRule
 
-    def pattern(self, heads: Tensor, rows: Tensor) -> Float[Tensor, "head query key"]:
-        """The pattern of some heads at some rows."""
-        shared = self.q.shape[0] // self.k.shape[0]
-        return self.rule.pattern(self.q[heads], self.k[heads // shared], rows)
+    def pattern(self, head: int | None, rows: range) -> Float[Tensor, "head query key"]:
+        """The pattern of one head, or of all (None), at some rows; the caller's own."""
+        if head is None:
+            return self.rule.pattern(self.q, self.k, rows)
+        kv_head = head // (self.q.shape[0] // self.k.shape[0])
+        return self.rule.pattern(self.q[head][None], self.k[kv_head][None], rows)
 
 
 @dataclass(frozen=True)
@@ -116,10 +130,7 @@ class RunRecord:
         layer, head = self._check(layer, head)
         _require_slice("rows", rows)
         _require_slice("cols", cols)
-        record = self.layers[layer]
-        wanted = torch.arange(self.seq_len, device=record.q.device)[rows]
-        heads = torch.tensor([head], device=record.q.device)
-        tile = record.pattern(heads, wanted)[0, :, cols]
+        tile = self.layers[layer].pattern(head, range(self.seq_len)[rows])[0, :, cols]
         return tile.float().cpu().numpy()
 
     def layer_pattern(self, layer: int) -> NDArray[np.float32]:
@@ -129,12 +140,7 @@ class RunRecord:
             ConfigError: when there is no such layer.
         """
         layer, _ = self._check(layer, 0)
-        record = self.layers[layer]
-        device = record.q.device
-        heads = torch.arange(self.num_heads, device=device)
-        return (
-            record.pattern(heads, torch.arange(self.seq_len, device=device)).float().cpu().numpy()
-        )
+        return self.layers[layer].pattern(None, range(self.seq_len)).float().cpu().numpy()
 
     def pooled(
         self, layer: int, head: int, size: int, reduce: Reduce = "max"
@@ -145,7 +151,7 @@ class RunRecord:
             ConfigError: when there is no such layer, head or reduction, or size is below 1.
         """
         layer, head = self._check(layer, head)
-        thumbnail: NDArray[np.float32] = self._pool(layer, torch.tensor([head]), size, reduce)[0]
+        thumbnail: NDArray[np.float32] = self._pool(layer, head, size, reduce)[0]
         return thumbnail
 
     def pooled_layer(self, layer: int, size: int, reduce: Reduce = "max") -> NDArray[np.float32]:
@@ -164,9 +170,9 @@ class RunRecord:
             ConfigError: when there is no such layer or reduction, or size is below 1.
         """
         layer, _ = self._check(layer, 0)
-        return self._pool(layer, torch.arange(self.num_heads), size, reduce)
+        return self._pool(layer, None, size, reduce)
 
-    def _pool(self, layer: int, heads: Tensor, size: int, reduce: Reduce) -> NDArray[np.float32]:
+    def _pool(self, layer: int, head: int | None, size: int, reduce: Reduce) -> NDArray[np.float32]:
         require_positive("size", size)
         require_choice("reduce", reduce, ("max", "mean"))
         record = self.layers[layer]
@@ -174,15 +180,17 @@ class RunRecord:
         seq_len, step = self.seq_len, -(-self.seq_len // size)
         side = -(-seq_len // step)
         column = torch.arange(seq_len, device=device) // step
-        out = torch.zeros(len(heads), side, side, device=device)
-        band = max(1, BLOCK_CELLS // (seq_len * len(heads) * step))  # thumbnail rows at a time
+        heads = self.num_heads if head is None else 1
+        out = torch.zeros(heads, side, side, device=device)
+        band = max(1, BLOCK_CELLS // (seq_len * heads * step))  # thumbnail rows at a time
         for start in range(0, side, band):
             stop = min(side, start + band)
-            rows = torch.arange(start * step, min(seq_len, stop * step), device=device)
-            pattern = record.pattern(heads.to(device), rows).float()  # head query key
+            asked = range(start * step, min(seq_len, stop * step))
+            pattern = record.pattern(head, asked).float()  # head query key
+            rows = torch.arange(asked.start, asked.stop, device=device)
             to_cell = (rows // step - start)[:, None] * side + column  # query key
-            cells = torch.zeros(len(heads), (stop - start) * side, device=device)
-            index = to_cell.flatten().expand(len(heads), -1)
+            cells = torch.zeros(heads, (stop - start) * side, device=device)
+            index = to_cell.flatten().expand(heads, -1)
             how = "amax" if reduce == "max" else "sum"
             cells.scatter_reduce_(1, index, pattern.flatten(1), reduce=how)
             if reduce == "mean":
@@ -191,7 +199,7 @@ class RunRecord:
                     0, to_cell.flatten(), may_attend.flatten()
                 )
                 cells /= count.clamp(min=1)
-            out[:, start:stop] = cells.view(len(heads), stop - start, side)
+            out[:, start:stop] = cells.view(heads, stop - start, side)
         return out.cpu().numpy()
 
     def _check(self, layer: int, head: int) -> tuple[int, int]:

@@ -276,8 +276,7 @@ def _pattern(seen: LayerObservation, scale: float) -> Tensor:
         return seen.pattern[0]
     qkv = seen.qkv
     record = LayerRecord(qkv.q[0], qkv.k[0], qkv.v[0], PatternRule(scale=scale))
-    heads, positions = (torch.arange(n, device=qkv.q.device) for n in qkv.q.shape[1:3])
-    return record.pattern(heads, positions)
+    return record.pattern(None, range(qkv.q.shape[2]))
 
 
 def largest_difference(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> float:

@@ -2,10 +2,13 @@
 
 import os
 import socket
+from pathlib import Path
 
 # Before anything imports these libraries.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# The compiled core of `capture` is kept with what else is built here, not in the user's cache.
+os.environ.setdefault("HEADSCOPE_CACHE", str(Path(__file__).parents[1] / "build" / "native"))
 
 import hypothesis
 import jaxtyping

@@ -103,6 +103,27 @@ def test_run_keeps_no_pattern(model, monkeypatch):
     assert asked == [False, False]
 
 
+def test_patterns_that_are_asked_for_come_from_capture(model, monkeypatch):
+    asked, seen = [], []
+    layers = type(model).attention_layers
+    monkeypatch.setattr(
+        type(model),
+        "attention_layers",
+        lambda self, name, **rest: asked.append(name) or layers(self, name, **rest),
+    )
+    ids = torch.tensor([IDS])
+    with torch.no_grad():
+        logits = model(ids, watch=seen.append, need_pattern=True)
+        torch.testing.assert_close(logits, model(ids), rtol=1e-4, atol=1e-4)
+    assert asked == ["capture"]
+    record = model.run(IDS, implementation="batched")
+    for layer, observation in enumerate(seen):
+        assert_arrays_close(observation.pattern[0], record.layer_pattern(layer), atol=1e-6)
+    # With gradients the model's own layers are the ones that learn.
+    model(ids, watch=seen.append, need_pattern=True)
+    assert asked == ["capture", "batched"]
+
+
 def test_text_and_its_tokens_and_its_ids_give_the_same_run(reader):
     text = "the cat sat"
     tokens = reader.tokenizer.encode(text)

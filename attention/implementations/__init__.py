@@ -10,6 +10,7 @@ from attention.devices import find_device
 from attention.errors import ConfigError, require_choice
 from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
+from attention.implementations.capture import CaptureAttention
 from attention.implementations.fused import FusedAttention
 from attention.implementations.looped import MultiHeadAttentionWrapper
 from attention.implementations.reference import ReferenceAttention
@@ -115,6 +116,14 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             SdpaAttention,
             has_pattern=False,
             scores="kernel",
+        ),
+        Implementation(
+            "capture",
+            "Capture",
+            "Only the triangle of the pattern, in blocks of rows; returns all patterns fastest.",
+            CaptureAttention,
+            projections="one",
+            scores="triangle",
         ),
     )
 }

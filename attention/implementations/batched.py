@@ -47,6 +47,12 @@ class BatchedAttention(AttentionModule):
         pattern = self.softmax(scores)
         return self.dropout(pattern) @ v, pattern
 
+    def mix(
+        self, q: Tensor, k: Tensor, v: Tensor, need_pattern: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `attend`, for one that computes otherwise where nobody asks for the pattern."""
+        return self.attend(q, k, v)
+
     def forward(
         self,
         x: Tensor,
@@ -63,6 +69,6 @@ class BatchedAttention(AttentionModule):
         q, k = rotated(q, k, rotary)
         if observe is not None:
             observe(Observation(q, k, v))
-        z, pattern = self.attend(q, k, v)
+        z, pattern = self.mix(q, k, v, need_pattern)
         out: Tensor = self.out_proj(merge_heads(z))
         return (out, pattern) if need_pattern else out

@@ -29,11 +29,12 @@ def row_blocks(record: RunRecord, layer: int) -> Iterator[RowBlock]:
     """All rows of all heads of a layer, a few million weights at a time, in order."""
     layer_record, seq_len = record.layers[layer], record.seq_len
     device = layer_record.q.device
-    heads = torch.arange(record.num_heads, device=device)
     ids = torch.tensor(record.tokens.ids, device=device)
     rows = max(1, BLOCK_CELLS // (seq_len * record.num_heads))
-    for queries in torch.arange(seq_len, device=device).split(rows):
-        yield RowBlock(layer_record.pattern(heads, queries), queries, ids)
+    for start in range(0, seq_len, rows):
+        asked = range(start, min(start + rows, seq_len))
+        queries = torch.arange(asked.start, asked.stop, device=device)
+        yield RowBlock(layer_record.pattern(None, asked), queries, ids)
 
 
 def positions(ids: Int[Tensor, " key"]) -> Int[Tensor, " key"]:
