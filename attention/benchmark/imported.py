@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -112,19 +112,22 @@ def _checked(values: object, kind: type, title: str) -> dict[str, Any]:
         raise ResultError(f"{title} of the result file must be an object of JSON; it is not.")
     hints, plain = get_type_hints(kind), {}
     for field in fields(kind):
-        if field.name not in values:
-            if field.default is MISSING and field.default_factory is MISSING:
-                raise ResultError(f"{title} of the result file must have {field.name}.")
-            value = field.default if field.default is not MISSING else field.default_factory()
-        else:
-            value = values[field.name]
-            if not _fits(value, hints[field.name]):
-                raise ResultError(
-                    f"{field.name} of the result file's {title} must be of another kind; "
-                    f"got {str(value)[:40]!r}."
-                )
+        value = values[field.name] if field.name in values else _default(field, title)
+        if field.name in values and not _fits(value, hints[field.name]):
+            raise ResultError(
+                f"{field.name} of the result file's {title} must be of another kind; "
+                f"got {str(value)[:40]!r}."
+            )
         plain[field.name] = value
     return plain
+
+
+def _default(field: Field[Any], title: str) -> object:
+    if field.default is not MISSING:
+        return field.default
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    raise ResultError(f"{title} of the result file must have {field.name}.")
 
 
 def _fits(value: object, hint: Any) -> bool:  # noqa: ANN401 - a type, whatever it is
