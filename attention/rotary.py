@@ -27,10 +27,16 @@ class Rotary(nn.Module):
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
     def forward(
-        self, x: Float[Tensor, "*batch pos head_dim"]
+        self, x: Float[Tensor, "*batch pos head_dim"], start: int = 0
     ) -> Float[Tensor, "*batch pos head_dim"]:
-        """Turn q or k; the lengths of the vectors stay what they were."""
-        cos, sin = self.cos[: x.shape[-2]], self.sin[: x.shape[-2]]
+        """Turn q or k; the lengths of the vectors stay what they were.
+
+        Args:
+            x: the vectors.
+            start: the position of the first of them.
+        """
+        end = start + x.shape[-2]
+        cos, sin = self.cos[start:end], self.sin[start:end]
         first, second = x.chunk(2, dim=-1)
         turned = torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
         return turned.to(x.dtype)

@@ -3,27 +3,36 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
+import torch as pytorch  # in this package `torch` is the implementation of that name
 
+from attention.compiling import compile_module
 from attention.config import AttentionConfig
 from attention.devices import find_device
 from attention.errors import ConfigError, require_choice
+from attention.implementations import flex, looped_book, streams
 from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
 from attention.implementations.capture import CaptureAttention
+from attention.implementations.flex import FlexAttention
 from attention.implementations.fused import FusedAttention
 from attention.implementations.looped import MultiHeadAttentionWrapper
+from attention.implementations.looped_book import BookWrapper
+from attention.implementations.looped_sdpa import SdpaWrapper
 from attention.implementations.reference import ReferenceAttention
 from attention.implementations.sdpa import SdpaAttention
+from attention.implementations.streams import StreamedWrapper
+from attention.implementations.threads import ThreadedWrapper
 from attention.limits import Asked, Limits, no_limits
+from attention.masks import CausalMask
 from attention.weights import HeadWeights
 
-COMPUTED_IN = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+COMPUTED_IN = (pytorch.float64, pytorch.float32, pytorch.bfloat16, pytorch.float16)
+EVERYWHERE = ("cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """One way to compute multi-head attention.
+    """One way to compute multi-head attention, and what it can do.
 
     Attributes:
         name: its key in IMPLEMENTATIONS.
@@ -35,6 +44,9 @@ class Implementation:
             head. With this and `scores` the bench works out FLOPs and bytes.
         scores: "full" computes and keeps every cell of T x T; "triangle" only those on and below
             the diagonal; "kernel" only those too, and keeps none of them.
+        has_cache: whether it reads on with a `KVCache`.
+        compiles: whether `torch.compile` can make something of it.
+        trains_on: kinds of device on which it has a backward pass.
         limits: why a layer that it is asked for cannot be computed in this way, if so.
     """
 
@@ -45,6 +57,9 @@ class Implementation:
     has_pattern: bool = True
     projections: Literal["one", "three", "per_head"] = "three"
     scores: Literal["full", "triangle", "kernel"] = "full"
+    has_cache: bool = True
+    compiles: bool = True
+    trains_on: tuple[str, ...] = EVERYWHERE
     limits: Limits = no_limits
 
     def supports(
@@ -52,17 +67,17 @@ class Implementation:
         config: AttentionConfig,
         *,
         rotary: bool = False,
-        device: str | torch.device = "cpu",
+        device: str | pytorch.device = "cpu",
     ) -> bool:
         """Whether it can compute such a layer there; see `require`."""
-        return self.limits(Asked(config, rotary, torch.device(device))) is None
+        return self.limits(Asked(config, rotary, pytorch.device(device))) is None
 
     def require(
         self,
         config: AttentionConfig,
         *,
         rotary: bool = False,
-        device: str | torch.device = "cpu",
+        device: str | pytorch.device = "cpu",
     ) -> None:
         """Refuse a layer that it cannot compute.
 
@@ -74,7 +89,7 @@ class Implementation:
         Raises:
             ConfigError: names the rule.
         """
-        reason = self.limits(Asked(config, rotary, torch.device(device)))
+        reason = self.limits(Asked(config, rotary, pytorch.device(device)))
         if reason is not None:
             raise ConfigError(reason)
 
@@ -88,6 +103,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "A plain loop over heads, queries and keys: the formula as it is written.",
             ReferenceAttention,
             scores="triangle",
+            compiles=False,
         ),
         Implementation(
             "looped",
@@ -95,6 +111,40 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             "Single heads in a ModuleList, one after the other, then concatenated.",
             MultiHeadAttentionWrapper,
             projections="per_head",
+        ),
+        Implementation(
+            "looped_book",
+            "Loop, book's mask",
+            "The loop whose heads each convert a float mask in every forward: the mask's cost.",
+            BookWrapper,
+            projections="per_head",
+            limits=looped_book.limits,
+        ),
+        Implementation(
+            "looped_sdpa",
+            "Loop of SDPA",
+            "The loop with PyTorch's fused kernel in each head; it keeps no pattern.",
+            SdpaWrapper,
+            has_pattern=False,
+            projections="per_head",
+            scores="kernel",
+        ),
+        Implementation(
+            "threads",
+            "Loop on threads",
+            "The loop's heads on a pool of threads, as many at a time as torch may use.",
+            ThreadedWrapper,
+            projections="per_head",
+            compiles=False,
+        ),
+        Implementation(
+            "streams",
+            "Loop on streams",
+            "The loop with one CUDA stream a head; only where there is CUDA.",
+            StreamedWrapper,
+            projections="per_head",
+            compiles=False,
+            limits=streams.limits,
         ),
         Implementation(
             "batched",
@@ -116,6 +166,15 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             SdpaAttention,
             has_pattern=False,
             scores="kernel",
+        ),
+        Implementation(
+            "flex",
+            "FlexAttention",
+            "PyTorch compiles a kernel from the mask's rule; no pattern, trained on CUDA only.",
+            FlexAttention,
+            has_pattern=False,
+            scores="kernel",
+            trains_on=flex.TRAINS_ON,
         ),
         Implementation(
             "capture",
@@ -144,10 +203,13 @@ def build_attention(
     config: AttentionConfig,
     weights: HeadWeights,
     *,
-    device: str | torch.device = "cpu",
-    dtype: torch.dtype = torch.float32,
+    device: str | pytorch.device = "cpu",
+    dtype: pytorch.dtype = pytorch.float32,
+    compiled: bool = False,
 ) -> AttentionModule:
     """An attention layer that computes `weights` in the chosen way, in eval mode.
+
+    Its weights want no gradients where the implementation has no backward pass.
 
     Args:
         name: a key of IMPLEMENTATIONS.
@@ -155,15 +217,17 @@ def build_attention(
         weights: its numbers; shared with the module where the layout is a view of them.
         device: where it runs.
         dtype: what it computes in.
+        compiled: whether `torch.compile` makes a kernel of it at the first forward.
 
     Returns:
         `module(x)` gives the output (batch, pos, d_model); `module(x, need_pattern=True)`
-        gives it with the pattern (batch, head, query, key), None where there is none.
+        gives it with the pattern (batch, head, query, key), None where there is none. Where the
+        entry `has_cache`, `module(x, cache=cache)` reads on; see `KVCache`.
 
     Raises:
         ConfigError: when the name or dtype is unknown, the weights do not fit the config, or
-            the layer cannot be computed in this way; see `Implementation.require`.
-        DeviceError: when the device cannot be used here.
+            the layer cannot be computed, or compiled, in this way; see `Implementation.require`.
+        DeviceError: when the device cannot be used here, or there is no compiler.
     """
     entry = find_implementation(name)
     if dtype not in COMPUTED_IN:
@@ -172,9 +236,18 @@ def build_attention(
     find_device(str(device))
     weights.check(config)
     entry.require(config, device=device)
+    if compiled and not entry.compiles:
+        choices = ", ".join(name for name, other in IMPLEMENTATIONS.items() if other.compiles)
+        raise ConfigError(f"compiled must be off for {name}; choices for it: {choices}.")
     state = weights.to(device, dtype).to_state_dict(entry.module.layout)
-    with torch.device("meta"):  # no memory and no random numbers for what is replaced at once
+    with pytorch.device("meta"):  # no memory and no random numbers for what is replaced at once
         module = entry.module(config)
-    module.load_state_dict(state, assign=True)
-    module.mask.to_empty(device=device)  # empty in truth: 0 × 0 until the first sequence
+    module.get_submodule(module.kept_in).load_state_dict(state, assign=True)
+    for part in module.modules():
+        if isinstance(part, CausalMask):
+            part.to_empty(device=device)  # empty in truth: 0 × 0 until the first sequence
+    if pytorch.device(device).type not in entry.trains_on:
+        module.requires_grad_(False)
+    if compiled:
+        compile_module(module, device)
     return module.eval()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from attention.config import AttentionConfig
 from attention.errors import ConfigError, TextError
+from attention.kv_cache import KVCache
 from attention.masks import CausalMask
 from attention.rotary import Rotary
 from attention.weights import HeadWeights
@@ -38,6 +39,7 @@ class AttentionModule(nn.Module):
     """
 
     layout: ClassVar[str]
+    kept_in: ClassVar[str] = ""  # the submodule that has the layout's tensors; "" for this one
 
     def __init__(self, config: AttentionConfig) -> None:
         super().__init__()
@@ -54,15 +56,17 @@ class AttentionModule(nn.Module):
 
     def head_weights(self) -> HeadWeights:
         """These parameters, head-explicit."""
-        return HeadWeights.from_state_dict(self.state_dict(), self.layout, self.config)
+        state = self.get_submodule(self.kept_in).state_dict()
+        return HeadWeights.from_state_dict(state, self.layout, self.config)
 
-    def check_input(self, x: Tensor) -> None:
-        """Refuse an input of the wrong shape or length.
+    def check_input(self, x: Tensor, cache: KVCache | None = None) -> None:
+        """Refuse an input of the wrong shape or length, or one that the cache cannot take.
 
         Raises:
             ConfigError: when x is not (batch, pos, d_in), or in another dtype or on another
-                device than the weights.
-            TextError: when the sequence is empty or longer than context_length.
+                device than the weights, or the cache does not fit; see `KVCache.check`.
+            TextError: when the sequence is empty, longer than context_length, or more than the
+                cache has room for.
         """
         config = self.config
         if not isinstance(x, Tensor):
@@ -77,6 +81,8 @@ class AttentionModule(nn.Module):
             )
         if (x.device, x.dtype) != self._fitting:
             self._check_place(x)
+        if cache is not None:
+            cache.check(config, x)
 
     def _check_place(self, x: Tensor) -> None:
         weight = next(self.parameters())  # as long as a small operator: not at every call
@@ -96,18 +102,34 @@ class AttentionModule(nn.Module):
         """Masked scores to a pattern, in at least float32; rows sum to 1.
 
         Args:
-            scores: (..., query, key), already scaled.
+            scores: (..., query, key), already scaled; the last query is at the last key.
         """
-        mask = self.mask(scores.shape[-1], scores.device)
-        masked = scores.masked_fill(mask.logical_not(), -torch.inf)
-        wide = torch.promote_types(scores.dtype, torch.float32)
-        pattern: Tensor = masked.softmax(dim=-1, dtype=wide).to(scores.dtype)
-        return pattern
+        queries, keys = scores.shape[-2:]
+        if queries == 1:  # it is at the last key and sees all
+            return softmax_except(None, scores)
+        allowed = self.allowed(queries, keys, device=scores.device)
+        return softmax_except(allowed.logical_not(), scores)
+
+    def allowed(self, queries: int, keys: int, *, device: torch.device) -> Tensor:
+        """Which keys (query, key) the queries may attend to: the last query is at the last key.
+
+        As many of both are the usual triangle; after a cache the queries see all of it too.
+        """
+        mask: Tensor = self.mask(keys, device)
+        return mask if queries == keys else mask[keys - queries :]
 
 
-def rotated(q: Tensor, k: Tensor, rotary: Rotary | None) -> tuple[Tensor, Tensor]:
-    """Give q and k their positions; unchanged without rotary positions."""
-    return (q, k) if rotary is None else (rotary(q), rotary(k))
+def softmax_except(blocked: Tensor | None, scores: Tensor) -> Tensor:
+    """Scores to a pattern, in at least float32; keys that are blocked get exactly 0."""
+    masked = scores if blocked is None else scores.masked_fill(blocked, -torch.inf)
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    pattern: Tensor = masked.softmax(dim=-1, dtype=wide).to(scores.dtype)
+    return pattern
+
+
+def rotated(q: Tensor, k: Tensor, rotary: Rotary | None, start: int = 0) -> tuple[Tensor, Tensor]:
+    """Give q and k their positions, from `start`; unchanged without rotary positions."""
+    return (q, k) if rotary is None else (rotary(q, start), rotary(k, start))
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:

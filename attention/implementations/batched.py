@@ -12,6 +12,7 @@ from attention.implementations.base import (
     rotated,
     split_heads,
 )
+from attention.kv_cache import KVCache
 from attention.rotary import Rotary
 
 
@@ -39,7 +40,10 @@ class BatchedAttention(AttentionModule):
         return self.W_query(x), self.W_key(x), self.W_value(x)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Each head's mix of values z (batch, head, pos, head_dim), and the pattern if kept."""
+        """Each head's mix of values z (batch, head, pos, head_dim), and the pattern if kept.
+
+        With a cache there are more keys than queries: the last query is at the last key.
+        """
         shared = self.config.heads_per_kv
         if shared > 1:
             k, v = k.repeat_interleave(shared, dim=1), v.repeat_interleave(shared, dim=1)
@@ -60,15 +64,20 @@ class BatchedAttention(AttentionModule):
         *,
         rotary: Rotary | None = None,
         observe: Observe | None = None,
+        cache: KVCache | None = None,
     ) -> Output:
         """See `AttentionModule`."""
-        self.check_input(x)
+        self.check_input(x, cache)
         q, k, v = self.project(x)
         q = split_heads(q, self.config.num_heads)  # batch head pos head_dim
         k, v = (split_heads(t, self.config.num_kv_heads) for t in (k, v))
-        q, k = rotated(q, k, rotary)
+        q, k = rotated(q, k, rotary, 0 if cache is None else cache.read)
         if observe is not None:
             observe(Observation(q, k, v))
+        if cache is not None:
+            k, v = cache.extend(k, v)
         z, pattern = self.mix(q, k, v, need_pattern)
+        if cache is not None:
+            cache.advance(x.shape[1])
         out: Tensor = self.out_proj(merge_heads(z))
         return (out, pattern) if need_pattern else out

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from attention.config import AttentionConfig
 from attention.implementations.base import AttentionModule, Observation, Observe, Output, rotated
+from attention.kv_cache import KVCache
 from attention.rotary import Rotary
 
 
@@ -41,33 +42,43 @@ class ReferenceAttention(AttentionModule):
         *,
         rotary: Rotary | None = None,
         observe: Observe | None = None,
+        cache: KVCache | None = None,
     ) -> Output:
         """See `AttentionModule`; the pattern is always computed."""
-        self.check_input(x)
-        q, k = rotated(project(x, self.W_Q, self.b_Q), project(x, self.W_K, self.b_K), rotary)
-        v = project(x, self.W_V, self.b_V)
+        self.check_input(x, cache)
+        start = 0 if cache is None else cache.read
+        q, k, v = (
+            project(x, weight, bias)
+            for weight, bias in ((self.W_Q, self.b_Q), (self.W_K, self.b_K), (self.W_V, self.b_V))
+        )
+        q, k = rotated(q, k, rotary, start)
         if observe is not None:
             observe(Observation(q, k, v))
+        if cache is not None:
+            k, v = cache.extend(k, v)
+            cache.advance(x.shape[1])
+        z, pattern = self._attend(q, k, v, start)
+        out = self._join(z)
+        return (out, pattern) if need_pattern else out
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, start: int) -> tuple[Tensor, Tensor]:
+        """Mix and pattern of queries whose first is at key `start`."""
+        narrow = q.dtype
         batch, num_heads, seq_len, _ = q.shape
-        wide = torch.promote_types(x.dtype, torch.float32)  # sums of float16 overflow
+        wide = torch.promote_types(narrow, torch.float32)  # sums of float16 overflow
         q, k, v = q.to(wide) * self.config.scale, k.to(wide), v.to(wide)
-        pattern = q.new_zeros(batch, num_heads, seq_len, seq_len)
+        pattern = q.new_zeros(batch, num_heads, seq_len, k.shape[2])
         z = torch.zeros_like(q)
         for b in range(batch):
             for head in range(num_heads):
                 kv_head = head // self.config.heads_per_kv
                 for query in range(seq_len):
-                    scores = [
-                        q[b, head, query] @ k[b, kv_head, key]
-                        for key in range(query + 1)  # causal: no key after the query
-                    ]
+                    seen = range(start + query + 1)  # causal: no key after the query
+                    scores = [q[b, head, query] @ k[b, kv_head, key] for key in seen]
                     weights = torch.stack(scores).softmax(dim=0)
-                    pattern[b, head, query, : query + 1] = weights
-                    z[b, head, query] = sum(
-                        weights[key] * v[b, kv_head, key] for key in range(query + 1)
-                    )
-        out = self._join(z.to(x.dtype))
-        return (out, pattern.to(x.dtype)) if need_pattern else out
+                    pattern[b, head, query, : len(seen)] = weights
+                    z[b, head, query] = sum(weights[key] * v[b, kv_head, key] for key in seen)
+        return z.to(narrow), pattern.to(narrow)
 
     def _join(self, z: Tensor) -> Tensor:
         """Each head through its own slice of W_O, summed; or the heads side by side."""

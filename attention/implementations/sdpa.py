@@ -3,6 +3,7 @@
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
 
 
@@ -14,12 +15,33 @@ class SdpaAttention(BatchedAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, None]:
         """See `BatchedAttention`; there is no pattern."""
-        z = scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            dropout_p=self.config.dropout if self.training else 0.0,  # it ignores eval()
-            is_causal=True,
-            enable_gqa=self.config.heads_per_kv > 1,
-        )
-        return z, None
+        return causal_kernel(q, k, v, self), None
+
+
+def causal_kernel(q: Tensor, k: Tensor, v: Tensor, layer: AttentionModule) -> Tensor:
+    """Each head's mix of values by PyTorch's kernel; the last query is at the last key.
+
+    Args:
+        q: (batch, head, query, head_dim).
+        k: (batch, kv_head, key, head_dim), at least as many keys as queries.
+        v: as k.
+        layer: lends the mask, and dropout.
+
+    Returns:
+        z, (batch, head, query, head_dim).
+    """
+    queries, keys, shared = q.shape[-2], k.shape[-2], q.shape[1] // k.shape[1]
+    dropout = layer.dropout.p if layer.training else 0.0  # the kernel ignores eval()
+    if queries == 1:  # it sees all; heads of one kv head are so many queries, and k is not repeated
+        grouped = q.reshape(q.shape[0], k.shape[1], shared, q.shape[-1])
+        return scaled_dot_product_attention(grouped, k, v, dropout_p=dropout).reshape(q.shape)
+    square = queries == keys  # is_causal would put the first query at the first key
+    return scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        attn_mask=None if square else layer.allowed(queries, keys, device=q.device),
+        dropout_p=dropout,
+        is_causal=square,
+        enable_gqa=shared > 1,
+    )
