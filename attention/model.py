@@ -160,8 +160,7 @@ class LanguageModel(nn.Module):
 
         Args:
             ids: token ids.
-            attention: a module a block from `attention_layers`; None for the model's own, or
-                `capture` where patterns but no gradients are asked for.
+            attention: one a block, of `attention_layers`; None: its own, or `capture` for patterns.
             watch: called once a layer with what it computed.
             need_pattern: whether `watch` gets the pattern that the implementation used.
         """
