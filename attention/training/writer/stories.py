@@ -57,7 +57,7 @@ class StoryPlan:
 
 PLANS = (
     StoryPlan(kind="stories", characters=1_350_000),
-    StoryPlan(kind="explanations", characters=450_000),
+    StoryPlan(kind="explanations", characters=230_000),
 )
 
 
