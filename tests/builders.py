@@ -9,6 +9,7 @@ import torch
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from attention.config import AttentionConfig
+from attention.implementations import IMPLEMENTATIONS
 from attention.model import LanguageModel
 from attention.model_config import ModelConfig
 from attention.record import LayerRecord, PatternRule, RunRecord
@@ -94,6 +95,21 @@ def small_model(
             noise = torch.randn(parameter.shape, generator=generator)
             parameter.copy_(1 + 0.1 * noise if parameter.dim() == 1 else 0.5 * noise)
     return model.eval()
+
+
+def ways(*, trained: bool = False) -> list[str]:
+    """The ways in which these models' heads can be computed here, which have rotary positions.
+
+    Args:
+        trained: only those that learn on a CPU.
+    """
+    configs = [model_config().attention, model_config(num_heads=9, num_kv_heads=3).attention]
+    return [
+        name
+        for name, entry in IMPLEMENTATIONS.items()
+        if all(entry.supports(config, rotary=True) for config in configs)
+        and (not trained or "cpu" in entry.trains_on)
+    ]
 
 
 CORPUS = ("the cat sat on the mat and the dog ran to the cat in the rain\n" * 5).splitlines()

@@ -9,11 +9,10 @@ import torch
 from attention.errors import ConfigError, ModelError
 from attention.families import attention_only
 from attention.formation import HISTORY, SHIPPED, load_formation
-from attention.implementations import IMPLEMENTATIONS
 from attention.scores import HEAD_METRICS
 from attention.training.forming import FORMING, SETTINGS
 from attention.training.forming_looks import watch_copies
-from tests.builders import assert_arrays_close
+from tests.builders import assert_arrays_close, ways
 
 MOST_BYTES = 14_000_000
 
@@ -94,7 +93,7 @@ def test_repeats_are_learnt_in_the_bump_and_new_tokens_never(formation):
 def test_every_implementation_gives_the_same(formation):
     model = formation.model(24)
     expected = model.run("the cat sat on the cat", implementation="batched").logits
-    for name in IMPLEMENTATIONS:
+    for name in ways():
         found = model.run("the cat sat on the cat", implementation=name).logits
         # Float32 sums in another order, of logits of up to 20.
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-3)

@@ -7,10 +7,16 @@ import torch
 from attention.errors import ConfigError, DeviceError, ModelError, TextError
 from attention.implementations import IMPLEMENTATIONS
 from attention.tokens import Tokenizer, Tokens
-from tests.builders import assert_arrays_close, byte_level_backend, model_config, small_model
+from tests.builders import (
+    assert_arrays_close,
+    byte_level_backend,
+    model_config,
+    small_model,
+    ways,
+)
 
 IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
-NAMES = list(IMPLEMENTATIONS)
+NAMES = ways()
 FAST = [name for name in NAMES if name != "reference"]
 
 

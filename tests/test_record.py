@@ -7,10 +7,10 @@ import torch
 from attention import record as module_under_test
 from attention.errors import ConfigError
 from attention.implementations import IMPLEMENTATIONS
-from tests.builders import assert_arrays_close, model_config, record_of, small_model
+from tests.builders import assert_arrays_close, model_config, record_of, small_model, ways
 
 IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
-WITH_PATTERN = [name for name, entry in IMPLEMENTATIONS.items() if entry.has_pattern]
+WITH_PATTERN = [name for name in ways() if IMPLEMENTATIONS[name].has_pattern]
 
 
 @pytest.fixture(scope="module")

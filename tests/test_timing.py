@@ -19,6 +19,7 @@ from attention.timing import (
     time_interleaved,
 )
 from attention.tokens import Tokens
+from tests.builders import ways
 
 FAST = {"min_run_time": 1e-4, "rounds": 1}
 
@@ -223,7 +224,7 @@ def test_forward_runs_the_asked_implementation_and_heads(tokens, monkeypatch):
     assert asked == [("fused", {"num_heads": 2})]
 
 
-@pytest.mark.parametrize("name", sorted(IMPLEMENTATIONS))
+@pytest.mark.parametrize("name", sorted(ways()))
 def test_every_implementation_compares_equal_to_the_reference(name, tokens):
     difference = compare(model(), tokens, name, "reference")
     assert 0 <= difference.output < 1e-5

@@ -13,8 +13,10 @@ from attention.implementations import flex, looped_book, streams
 from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
 from attention.implementations.capture import CaptureAttention
+from attention.implementations.einsum import EinsumAttention
 from attention.implementations.flex import FlexAttention
 from attention.implementations.fused import FusedAttention
+from attention.implementations.grouped import GroupedAttention
 from attention.implementations.looped import MultiHeadAttentionWrapper
 from attention.implementations.looped_book import BookWrapper
 from attention.implementations.looped_sdpa import SdpaWrapper
@@ -22,6 +24,8 @@ from attention.implementations.reference import ReferenceAttention
 from attention.implementations.sdpa import SdpaAttention
 from attention.implementations.streams import StreamedWrapper
 from attention.implementations.threads import ThreadedWrapper
+from attention.implementations.torch import TorchAttention
+from attention.implementations.vmap import VmapAttention
 from attention.limits import Asked, Limits, no_limits
 from attention.masks import CausalMask
 from attention.weights import HeadWeights
@@ -166,6 +170,33 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             SdpaAttention,
             has_pattern=False,
             scores="kernel",
+        ),
+        Implementation(
+            "grouped",
+            "Grouped",
+            "As Batch, but heads that share a kv head use it without a copy.",
+            GroupedAttention,
+        ),
+        Implementation(
+            "einsum",
+            "Einsum",
+            "3-D weights with a head axis; every product is an einsum, nothing is reshaped.",
+            EinsumAttention,
+        ),
+        Implementation(
+            "torch",
+            "PyTorch MHA",
+            "nn.MultiheadAttention, asked for every head's pattern; no rotary, no shared kv heads.",
+            TorchAttention,
+            projections="one",
+            has_cache=False,
+            limits=TorchAttention.limits,
+        ),
+        Implementation(
+            "vmap",
+            "vmap",
+            "The loop's single head, mapped over all heads at once by torch.vmap.",
+            VmapAttention,
         ),
         Implementation(
             "flex",

@@ -12,10 +12,15 @@ def settings(**changes):
     return BenchmarkSettings(**(values | changes))
 
 
+SQUARE = settings(d_in=15)  # one width in and out: `torch` computes no other
+NAMES = [name for name, entry in IMPLEMENTATIONS.items() if entry.supports(SQUARE.config(3))]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("name", sorted(IMPLEMENTATIONS))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_implementation_is_found_equal(name, dtype):
-    prepared = prepare(settings(dtype=dtype), 3)
+    oblong = IMPLEMENTATIONS[name].supports(settings().config(3))
+    prepared = prepare(settings(dtype=dtype, d_in=7 if oblong else 15), 3)
     found = check(prepared, build(prepared, name))
     assert found.equal
     assert (found.pattern_difference is None) == (not IMPLEMENTATIONS[name].has_pattern)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -77,16 +79,25 @@ def test_bytes_follow_the_dtype():
     assert found("batched", itemsize=2).bytes == 33_312 // 2
 
 
+# As wide as its input too: `torch` computes no other.
+LAYERS = (sizes().config, AttentionConfig.total(15, 15, 3, 11))
+
+
 @pytest.mark.parametrize(
-    "name", [n for n, entry in IMPLEMENTATIONS.items() if entry.scores == "full"]
+    ("name", "config"),
+    [
+        (name, config)
+        for name, entry in IMPLEMENTATIONS.items()
+        for config in LAYERS
+        if entry.scores == "full" and entry.supports(config)
+    ],
 )
-def test_formula_is_what_torch_counts(name, generator):
+def test_formula_is_what_torch_counts(name, config, generator):
     """An implementation whose line in the table tells something else is found out."""
-    asked = sizes()
-    weights = HeadWeights.init(asked.config, generator=generator)
-    module = build_attention(name, asked.config, weights)
+    asked = replace(sizes(), config=config)
+    module = build_attention(name, config, HeadWeights.init(config, generator=generator))
     with FlopCounterMode(display=False) as counter:
-        module(torch.randn(2, 11, 7, generator=generator))
+        module(torch.randn(2, 11, config.d_in, generator=generator))
     assert counter.get_total_flops() == work(asked, IMPLEMENTATIONS[name]).flops
 
 

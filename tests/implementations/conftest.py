@@ -1,4 +1,4 @@
-"""Every implementation, and the layers it has to compute."""
+"""Every implementation, and layers with every part."""
 
 import pytest
 
@@ -10,12 +10,6 @@ def name(request):
     return request.param
 
 
-@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
-def config(request):
-    return request.param
-
-
 @pytest.fixture(params=["every bias", "9 heads on 3 kv heads"])
 def full_config(request):
-    """A config with every part, where the sizes make no difference."""
     return CONFIGS[request.param]

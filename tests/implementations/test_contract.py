@@ -10,18 +10,28 @@ from attention.implementations import IMPLEMENTATIONS, build_attention
 from attention.rotary import Rotary
 from attention.weights import HeadWeights
 from tests.implementations.contract import (
+    NAMES,
     WITH_PATTERN,
     build,
-    sequence,
+    cases,
+    full_cases,
+    sequence_for,
     specification,
     with_pattern,
 )
 
+EVERY = pytest.mark.parametrize(("name", "config"), cases(NAMES))
+EVERY_PATTERN = pytest.mark.parametrize(("name", "config"), cases(WITH_PATTERN))
+EVERY_FULL = pytest.mark.parametrize(("name", "config"), full_cases(NAMES))
+ROTARY = AttentionConfig.total(7, 30, 3, 13, num_kv_heads=1)
+
 # ------------------------------------------------------------------ the numbers
 
 
+@EVERY
 def test_equals_the_reference(name, config):
-    out, pattern = with_pattern(build(name, config), sequence(batch=2))
+    module = build(name, config)
+    out, pattern = with_pattern(module, sequence_for(module, batch=2))
     expected_out, expected_pattern = specification(config, batch=2)
     torch.testing.assert_close(out, expected_out)
     assert out.shape == (2, 11, config.d_model)
@@ -32,18 +42,22 @@ def test_equals_the_reference(name, config):
         assert pattern is None
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if IMPLEMENTATIONS[name].supports(ROTARY, rotary=True)]
+)
 def test_equals_the_reference_with_rotary_positions(name):
-    config = AttentionConfig.total(7, 30, 3, 13, num_kv_heads=1)
-    rotary = Rotary(10, 13).to(torch.float64)
-    x = sequence()
+    module, rotary = build(name, ROTARY), Rotary(10, 13).to(torch.float64)
+    x = sequence_for(module)
     torch.testing.assert_close(
-        build(name, config)(x, rotary=rotary), build("reference", config)(x, rotary=rotary)
+        module(x, rotary=rotary), build("reference", ROTARY)(x, rotary=rotary)
     )
 
 
+@EVERY
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_narrower_dtypes_are_near_the_reference_in_float64(name, config, dtype):
-    out, pattern = with_pattern(build(name, config, dtype=dtype), sequence(dtype=dtype))
+    module = build(name, config, dtype=dtype)
+    out, pattern = with_pattern(module, sequence_for(module, dtype=dtype))
     expected_out, expected_pattern = specification(config)
     assert out.dtype == dtype
     # Weights, x, q, k, v, pattern, z and output are each rounded once, by half a step of the
@@ -58,9 +72,9 @@ def test_narrower_dtypes_are_near_the_reference_in_float64(name, config, dtype):
 @pytest.mark.parametrize("name", WITH_PATTERN)
 def test_pattern_worked_by_hand(name):
     # One head, features 1 wide, q = x, k = x, v = x: row 1 of x = (1, 2) is softmax(2, 4).
-    config = AttentionConfig.total(1, 1, 1, 5, out_proj=False)
+    config = AttentionConfig.total(1, 1, 1, 5, out_bias=False)
     one = torch.ones(1, 1, 1)
-    module = build_attention(name, config, HeadWeights(W_Q=one, W_K=one, W_V=one))
+    module = build_attention(name, config, HeadWeights(W_Q=one, W_K=one, W_V=one, W_O=one))
     out, pattern = with_pattern(module, torch.tensor([[[1.0], [2.0]]]))
     late = 1 / (1 + math.exp(-2))
     torch.testing.assert_close(pattern, torch.tensor([[[[1.0, 0.0], [1 - late, late]]]]))
@@ -70,22 +84,26 @@ def test_pattern_worked_by_hand(name):
 # ------------------------------------------------------------------ causality
 
 
-@pytest.mark.parametrize("name", WITH_PATTERN)
+@EVERY_PATTERN
 def test_pattern_is_exactly_zero_above_the_diagonal(name, config):
-    _, pattern = with_pattern(build(name, config, dtype=torch.float32), sequence().float())
+    module = build(name, config, dtype=torch.float32)
+    _, pattern = with_pattern(module, sequence_for(module, dtype=torch.float32))
     assert torch.count_nonzero(pattern.triu(1)) == 0
 
 
-@pytest.mark.parametrize("name", WITH_PATTERN)
+@EVERY_PATTERN
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_rows_sum_to_1(name, config, dtype):
-    _, pattern = with_pattern(build(name, config, dtype=dtype), sequence(dtype=dtype))
+    module = build(name, config, dtype=dtype)
+    _, pattern = with_pattern(module, sequence_for(module, dtype=dtype))
     torch.testing.assert_close(pattern.sum(dim=-1), torch.ones_like(pattern[..., 0]))
 
 
-def test_changing_a_later_token_moves_nothing_before_it(name, full_config):
+@EVERY_FULL
+def test_changing_a_later_token_moves_nothing_before_it(name, config):
     # A mask given to SDPA the wrong way round sees the future, and nothing complains.
-    module, x = build(name, full_config), sequence()
+    module = build(name, config)
+    x = sequence_for(module)
     changed = x.clone()
     changed[:, 7] += 1.0
     before, after = module(x), module(changed)
@@ -93,20 +111,24 @@ def test_changing_a_later_token_moves_nothing_before_it(name, full_config):
     assert (after[:, 7] - before[:, 7]).abs().max() > 0.01
 
 
-def test_single_token_attends_to_itself(name, full_config):
-    x = sequence(seq_len=1)
-    out, pattern = with_pattern(build(name, full_config), x)
-    torch.testing.assert_close(out, specification(full_config, seq_len=1)[0])
+@EVERY_FULL
+def test_single_token_attends_to_itself(name, config):
+    module = build(name, config)
+    out, pattern = with_pattern(module, sequence_for(module, seq_len=1))
+    torch.testing.assert_close(out, specification(config, seq_len=1)[0])
     if pattern is not None:
         torch.testing.assert_close(pattern, torch.ones_like(pattern))
 
 
 def test_whole_context_is_allowed(name):
-    assert build(name)(sequence(seq_len=13)).shape == (1, 13, 15)
+    module = build(name)
+    assert module(sequence_for(module, seq_len=13)).shape == (1, 13, 15)
 
 
-def test_texts_of_a_batch_do_not_see_each_other(name, full_config):
-    module, x = build(name, full_config), sequence(batch=3)
+@EVERY_FULL
+def test_texts_of_a_batch_do_not_see_each_other(name, config):
+    module = build(name, config)
+    x = sequence_for(module, batch=3)
     alone = torch.cat([module(x[i : i + 1]) for i in range(3)])
     torch.testing.assert_close(module(x), alone)
 
@@ -114,8 +136,9 @@ def test_texts_of_a_batch_do_not_see_each_other(name, full_config):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_large_scores_stay_finite_in_narrow_dtypes(name, dtype):
     # q·k before the scale overflows float16: 16 features of 100 make 160,000 of at most 65,504.
-    config = AttentionConfig.total(16, 16, 1, 13, out_proj=False)
+    config = AttentionConfig.total(16, 16, 1, 13, out_bias=False)
     eye = torch.eye(16)[None]
-    module = build_attention(name, config, HeadWeights(W_Q=eye, W_K=eye, W_V=eye), dtype=dtype)
+    weights = HeadWeights(W_Q=eye, W_K=eye, W_V=eye, W_O=eye)
+    module = build_attention(name, config, weights, dtype=dtype)
     out = module(torch.full((1, 11, 16), 100.0, dtype=dtype))
     torch.testing.assert_close(out, torch.full((1, 11, 16), 100.0, dtype=dtype))
