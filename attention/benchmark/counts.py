@@ -9,6 +9,8 @@ import torch
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
+from attention.benchmark.faults import page_faults
+
 log = logging.getLogger("headscope")
 MEMORY_WORDS = {
     "cpu": "torch.profiler's record of every allocation",
@@ -25,11 +27,13 @@ class Counts:
         operators: aten:: operators dispatched, those that others call among them, on all threads.
         kernels: kernels that ran on the GPU.
         peak_bytes: the most memory that was held at once, beyond what was held before.
+        faults: pages of memory that the system handed out anew; on a CPU.
     """
 
     operators: int | None = None
     kernels: int | None = None
     peak_bytes: int | None = None
+    faults: int | None = None
 
 
 def count(call: Callable[[], object], device: torch.device) -> Counts:
@@ -46,11 +50,12 @@ def count(call: Callable[[], object], device: torch.device) -> Counts:
         with torch.inference_mode():
             events = _events(call, device)
             peak = _peak(call, device, one_thread=len(_threads(events)) <= 1)
+            faults = page_faults(call) if device.type == "cpu" else None
     except RuntimeError:  # a system that the profiler does not know
         log.warning("Nothing could be counted", exc_info=True)
         return Counts()
     kernels = sum(_is_kernel(event) for event in events) if device.type == "cuda" else None
-    return Counts(sum(map(_is_operator, events)), kernels, peak)
+    return Counts(sum(map(_is_operator, events)), kernels, peak, faults)
 
 
 def _events(call: Callable[[], object], device: torch.device, *, memory: bool = False) -> list[Any]:

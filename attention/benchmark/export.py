@@ -16,14 +16,14 @@ FORMAT, VERSION = "headscope-bench", 2  # of the JSON file; `imported` reads thi
 # The settings that tell rows of several files apart.
 SETTINGS_COLUMNS = (
     "reading", "d_in", "num_kv_heads", "seq_len", "batch", "passes", "device", "dtype", "threads",
-    "allocator", "l2",
+    "allocator", "compiled", "l2",
 )  # fmt: skip
 COLUMNS = (
     "num_heads", "implementation", "head_dim", "d_out", "median_ms", "p10_ms", "p90_ms",
     "samples", "far_out", "ratio_to_batched", "flops", "moved_bytes", "gflops_per_s",
     "share_of_plain_products", "limit_ms", "least_ms", "peak_bytes", "operators", "kernels",
-    "output_difference", "pattern_difference", "tolerance", "equal", "disturbed", "error",
-    "weights", "output",
+    "faults", "compile_s", "output_difference", "pattern_difference", "tolerance", "equal",
+    "disturbed", "error", "weights", "output",
 )  # fmt: skip
 
 
@@ -100,6 +100,8 @@ def _cells(m: Measurement, batched_median: float | None) -> list[object]:
         m.peak_bytes,
         m.operators,
         m.kernels,
+        m.faults,
+        m.compile_s,
         m.output_difference,
         m.pattern_difference,
         m.tolerance,

@@ -39,6 +39,8 @@ class Measurement:
         peak_bytes: the most memory that a pass holds at once beyond what it finds.
         operators: aten:: operators that a pass dispatches.
         kernels: kernels that it runs on a GPU.
+        faults: pages of memory that the system hands out anew in a pass; see `page_faults`.
+        compile_s: seconds that compiling what is timed took; None without `torch.compile`.
         others: cores kept busy by other programs meanwhile; None where unknown.
         disturbed: why the times are not to be trusted; None when they are.
         error: why there is no time, in one sentence.
@@ -63,6 +65,8 @@ class Measurement:
     peak_bytes: int | None = None
     operators: int | None = None
     kernels: int | None = None
+    faults: int | None = None
+    compile_s: float | None = None
     others: float | None = None
     disturbed: str | None = None
     error: str | None = None

@@ -9,6 +9,7 @@ from attention.benchmark.measurement import Measurement
 from attention.benchmark.numbers import number
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.units import in_percent
+from attention.benchmark.why import why_the_loop_wins
 from attention.implementations import IMPLEMENTATIONS
 
 __all__ = ["Row", "crossover", "lines", "number", "rows", "sentences"]
@@ -104,7 +105,8 @@ def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:
         no sentence for what was not measured yet.
     """
     said = [_cost_of_a_head(settings, lines(settings, table)), _at_most_heads(table)]
-    said += [_where_the_loop_wins(table), _limit(table)]
+    said += [_where_the_loop_wins(table), why_the_loop_wins(settings, best_of_the_loop(table))]
+    said += [_limit(table)]
     said += [_disturbed(settings, table), _far_out(table)]
     said += [m.error for row in table for m in row.by_name.values() if m.error is not None]
     return list(dict.fromkeys(sentence for sentence in said if sentence))
@@ -150,20 +152,24 @@ def _at_most_heads(table: Sequence[Row]) -> str | None:
 
 
 def _where_the_loop_wins(table: Sequence[Row]) -> str | None:
-    won = [row for row in table if row.loop_wins]
-    if not won:
+    best = best_of_the_loop(table)
+    if best is None or best.ratio is None:
         return None
-
-    def lead(row: Row) -> float:
-        return row.by_name[BATCH].median - row.by_name[LOOP].median
-
-    best = max(won, key=lead)
-    assert best.ratio is not None  # or the loop could not win
+    won = [row for row in table if row.loop_wins]
     counts = ", ".join(str(row.num_heads) for row in won)
-    amount = f"{number(lead(best))} ms ({1 - best.ratio:.0%})"
+    amount = f"{number(_lead(best))} ms ({1 - best.ratio:.0%})"
     if len(won) == 1:
         return f"The loop wins at {_heads(best.num_heads)}, by {amount}."
     return f"The loop wins at {counts} heads, by up to {amount} at {best.num_heads}."
+
+
+def _lead(row: Row) -> float:
+    return row.by_name[BATCH].median - row.by_name[LOOP].median
+
+
+def best_of_the_loop(table: Sequence[Row]) -> Row | None:
+    """Where the loop wins by most; None where it does not."""
+    return max((row for row in table if row.loop_wins), key=_lead, default=None)
 
 
 def _disturbed(settings: BenchmarkSettings, table: Sequence[Row]) -> str | None:

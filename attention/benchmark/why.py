@@ -1,10 +1,19 @@
-"""Reads an answer off a trace: did heads run at once, and where did the time go?"""
+"""Reasons read off what was measured: traces, page faults, sizes."""
 
-from attention.benchmark.summary import number
+from typing import TYPE_CHECKING
+
+from attention.benchmark.numbers import number
 from attention.benchmark.trace import DISPATCH, WAITING, Trace
+from attention.benchmark.units import in_bytes
+from attention.devices import DTYPES
 from attention.implementations import IMPLEMENTATIONS
 
+if TYPE_CHECKING:
+    from attention.benchmark.settings import BenchmarkSettings
+    from attention.benchmark.summary import Row
+
 SMALL_SHARE = 0.005  # of the time: not worth a word
+MANY_FAULTS = 1000  # a pass: a few tenths of a millisecond
 
 
 def why(found: Trace, implementation: str) -> list[str]:
@@ -61,3 +70,30 @@ def _shares(found: Trace) -> str:
         f"{names.get(kind, kind)} {share:.0%}" for kind, share in shares if share >= SMALL_SHARE
     ]
     return f"Where the time goes under the profiler: {', '.join(told)}."
+
+
+def why_the_loop_wins(settings: "BenchmarkSettings", row: "Row | None") -> str | None:
+    """Whether page faults explain that the loop is faster, from those counted.
+
+    Args:
+        settings: of the benchmark.
+        row: a head count at which the loop is faster; None where there is none.
+
+    Returns:
+        None where there is nothing to explain, or no faults were counted.
+    """
+    if row is None:
+        return None
+    loop, batch = (row.by_name[name].faults for name in ("looped", "batched"))
+    if loop is None or batch is None:
+        return None
+    one = settings.batch * settings.seq_len**2 * DTYPES[settings.dtype].itemsize
+    counted = f"{batch:,} page faults a pass in the batch, {loop:,} in the loop"
+    if batch < MANY_FAULTS or batch < 2 * loop:
+        return f"Page faults don't explain it: {counted}."
+    return (
+        f"Why: the batch keeps the scores of all {row.num_heads} heads in one tensor of "
+        f"{in_bytes(one * row.num_heads)}, the loop those of one head at a time, "
+        f"{in_bytes(one)}; memory that large goes back to the system after each pass and "
+        f"returns page by page: {counted}."
+    )

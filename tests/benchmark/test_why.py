@@ -2,8 +2,11 @@ from dataclasses import replace
 
 import pytest
 
+from attention.benchmark.measurement import Measurement
+from attention.benchmark.settings import BenchmarkSettings
+from attention.benchmark.summary import Row
 from attention.benchmark.trace import DISPATCH, KINDS, WAITING, Operator, Trace
-from attention.benchmark.why import why
+from attention.benchmark.why import why, why_the_loop_wins
 
 SPENT = {**dict.fromkeys((*KINDS, DISPATCH, WAITING), 0.0), "GEMM": 750.0, WAITING: 250.0}
 
@@ -55,3 +58,42 @@ def test_batch_counts_its_operators_for_all_heads():
     assert why(replace(LOOP, heads={}, calls=116), "batched")[1] == (
         "Batch dispatches 116 operators, for all heads together."
     )
+
+
+# ------------------------------------------------------------------ page faults
+
+LONG = BenchmarkSettings(heads=(12,), d_out=768, seq_len=1024)
+
+
+def row(loop, batch):
+    return Row(
+        12,
+        {
+            name: Measurement(
+                implementation=name, num_heads=12, head_dim=64, d_out=768, faults=faults
+            )
+            for name, faults in (("looped", loop), ("batched", batch))
+        },
+    )
+
+
+def test_many_page_faults_of_the_batch_explain_why_the_loop_wins():
+    assert why_the_loop_wins(LONG, row(340, 24_600)) == (
+        "Why: the batch keeps the scores of all 12 heads in one tensor of 50.3 MB, the loop those "
+        "of one head at a time, 4.19 MB; memory that large goes back to the system after each "
+        "pass and returns page by page: 24,600 page faults a pass in the batch, 340 in the loop."
+    )
+
+
+@pytest.mark.parametrize(("loop", "batch"), [(3, 7), (20_000, 24_600)])
+def test_page_faults_that_are_few_or_alike_explain_nothing(loop, batch):
+    said = why_the_loop_wins(LONG, row(loop, batch))
+    assert said == (
+        f"Page faults don't explain it: {batch:,} page faults a pass in the batch, "
+        f"{loop:,} in the loop."
+    )
+
+
+def test_nothing_is_said_where_nothing_was_counted_or_the_loop_does_not_win():
+    assert why_the_loop_wins(LONG, row(None, None)) is None
+    assert why_the_loop_wins(LONG, None) is None
