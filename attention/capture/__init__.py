@@ -82,4 +82,4 @@ def _run(
     return triangle.attend(q, k, v, pattern, scale=scale)
 
 
-__all__ = ["Core", "attend", "capture_core", "patterns", "use_native"]
+__all__ = ["POOL", "Core", "attend", "capture_core", "patterns", "use_native"]
