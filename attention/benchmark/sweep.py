@@ -12,6 +12,7 @@ from typing import Any
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.process import MeasuringProcess, WorkerError
 from attention.benchmark.settings import Allocator, BenchmarkSettings
+from attention.benchmark.trace import Trace
 from attention.devices import find_device
 from attention.errors import ConfigError, DeviceError
 
@@ -84,6 +85,26 @@ class Worker:
                     left = [name for name in left if name not in lost]
                     self._begin_again()
             unless_whole.pop_all()
+
+    def trace(self, settings: BenchmarkSettings, num_heads: int, implementation: str) -> Trace:
+        """Profile one forward pass; nothing is timed meanwhile.
+
+        Raises:
+            ConfigError: when the head count does not fit the width.
+            DeviceError: when the device cannot be used, or the process ended.
+        """
+        one = replace(settings, implementations=(implementation,), heads=(num_heads,))
+        find_device(one.device, one.dtype)
+        request = {"settings": one.to_json(), "num_heads": num_heads, "trace": implementation}
+        try:
+            lines = list(self._process.ask(request, one.patience_for(1)))
+        except WorkerError as error:
+            log.warning("Tracing %s: %s", implementation, error)
+            raise DeviceError(error.sentence) from error
+        found = {key: value for line in lines for key, value in line.items()}
+        if "error" in found:
+            raise DeviceError(str(found["error"]))
+        return Trace.from_json(found["trace"])
 
     def stop(self) -> None:
         """End the process now, whatever it is doing."""

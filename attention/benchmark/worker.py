@@ -3,7 +3,8 @@
 A request is `{"settings": ..., "num_heads": n}`. The answer is a line `{"measurement": ...}`
 for each implementation, or one `{"error": sentence}`, and then `{"done": true}`. In between come
 `{"begin": name}`, which implementation has its turn alone (null: all are timed in turns), and
-`{"waiting": true}` while another benchmark on this machine has its turn.
+`{"waiting": true}` while another benchmark on this machine has its turn. A request with
+`"trace": name` is answered by one line `{"trace": ...}` in place of the measurements.
 """
 
 import json
@@ -17,8 +18,10 @@ from typing import IO, Any
 
 import torch
 
+from attention.benchmark.layer import build, prepare
 from attention.benchmark.measure import measure
 from attention.benchmark.settings import BenchmarkSettings
+from attention.benchmark.trace import trace
 from attention.benchmark.turn import turn, turn_file
 from attention.errors import HeadscopeError
 
@@ -46,7 +49,7 @@ def main() -> None:
 def answer(
     request: dict[str, Any], send: Callable[[dict[str, Any]], None] = lambda line: None
 ) -> Iterator[dict[str, Any]]:
-    """Measure one head count; the lines of the answer, as they come.
+    """Measure or trace at one head count; the lines of the answer, as they come.
 
     Args:
         request: what is asked.
@@ -59,8 +62,12 @@ def answer(
     try:
         settings = BenchmarkSettings.from_json(request["settings"])
         torch.set_num_threads(settings.threads)  # for the exact result too: the page has the rest
-        for measurement in measure(settings, request["num_heads"], begin):
-            yield {"measurement": measurement.to_json()}
+        if "trace" in request:
+            layer = prepare(settings, request["num_heads"])
+            yield {"trace": trace(build(layer, request["trace"]), layer.x).to_json()}
+        else:
+            for measurement in measure(settings, request["num_heads"], begin):
+                yield {"measurement": measurement.to_json()}
     except HeadscopeError as error:
         yield {"error": str(error)}
     yield {"done": True}

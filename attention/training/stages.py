@@ -90,8 +90,8 @@ HEADS = Stage(
     max_steps=2_000,
     until=Gate("induction", 0.82),
 )
-DUPLICATES = Stage(  # what comes back in reverse makes a head look for the token's own copy
-    name="duplicates",
+MIRRORS = Stage(  # what comes back in reverse makes a head look for the token's own copy
+    name="mirrors",
     length=64,
     mix=RowMix(random=0.25, copies=0.10, mirrored=0.40),
     learning_rate=2e-3,
@@ -103,7 +103,7 @@ LANGUAGE = Stage(
     length=128,
     mix=RowMix(random=0.06, copies=0.08, mirrored=0.06),
     learning_rate=1.5e-3,
-    max_steps=3_000,
+    max_steps=1_200,
     optimizer="muon",
 )
 LONG = Stage(
@@ -116,7 +116,7 @@ LONG = Stage(
     max_steps=2_600,
     optimizer="muon",
 )
-STAGES: tuple[Stage, ...] = (HEADS, DUPLICATES, LANGUAGE, LONG)
+STAGES: tuple[Stage, ...] = (HEADS, MIRRORS, LANGUAGE, LONG)
 
 
 def shortened(stages: tuple[Stage, ...], last_steps: int) -> tuple[Stage, ...]:

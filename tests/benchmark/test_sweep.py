@@ -258,3 +258,17 @@ def test_what_libraries_print_does_not_spoil_the_answers():
     assert line == {"done": True}
     _, errors = asked.communicate()
     assert "noise" in errors
+
+
+# ------------------------------------------------------------------ traces
+
+
+def test_trace_of_one_head_count(worker):
+    found = worker.trace(settings(threads=1), 3, "looped")
+    assert set(found.heads) == {0, 1, 2}
+    assert found.overlap == 0
+
+
+def test_trace_that_cannot_be_made_is_one_sentence(worker):
+    with pytest.raises(ConfigError, match="d_out must be divisible by num_heads"):
+        worker.trace(settings(), 4, "looped")
