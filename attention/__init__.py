@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from attention.errors import HeadscopeError
     from attention.formation import Formation, load_formation
     from attention.implementations import IMPLEMENTATIONS, Implementation, build_attention
+    from attention.kv_cache import KVCache
     from attention.layouts import LAYOUTS
     from attention.loading import load_model
     from attention.model import LanguageModel
@@ -32,6 +33,7 @@ _HOMES = {
     "HeadscopeError": "errors",
     "IMPLEMENTATIONS": "implementations",
     "Implementation": "implementations",
+    "KVCache": "kv_cache",
     "LAYOUTS": "layouts",
     "LanguageModel": "model",
     "Measurement": "benchmark",
@@ -58,6 +60,7 @@ __all__ = [
     "HeadWeights",
     "HeadscopeError",
     "Implementation",
+    "KVCache",
     "LanguageModel",
     "Measurement",
     "ModelConfig",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -57,7 +58,7 @@ class Block(nn.Module):
         self,
         resid: Tensor,
         rotary: Rotary,
-        attn: nn.Module,
+        attn: Callable[..., Any],
         watch: Callable[[LayerObservation], None] | None = None,
         need_pattern: bool = False,
     ) -> Tensor:

@@ -18,6 +18,7 @@ from torch import nn
 from attention.errors import DeviceError
 
 SWITCH = "HEADSCOPE_COMPILE"  # in the environment; "off" says that nothing is to be compiled
+OFF = ("0", "no", "off", "false")
 STEADY_CALLS = 5
 
 
@@ -26,7 +27,7 @@ def why_not_compiled(device: str | torch.device = "cpu") -> str | None:
 
     On a CPU it writes C++ that a compiler of this machine translates; on CUDA it needs Triton.
     """
-    if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+    if os.environ.get(SWITCH, "").strip().lower() in OFF:
         return f"it is switched off ({SWITCH} in the environment)"
     return _why_not(torch.device(device).type, os.environ.get("CXX") or _usual_compiler())
 
@@ -60,12 +61,12 @@ def compile_module(
     Args:
         module: the layer.
         device: where it is.
-        backend: of `torch.compile`; "inductor" makes machine code, "eager" only traces.
+        backend: of `torch.compile`; "inductor" makes machine code; others need no compiler.
 
     Raises:
         DeviceError: when there is no compiler here.
     """
-    reason = None if backend == "eager" else why_not_compiled(device)
+    reason = why_not_compiled(device) if backend == "inductor" else None
     if reason is not None:
         raise DeviceError(
             f"compiled must be off where PyTorch cannot compile; got on: {reason}. "

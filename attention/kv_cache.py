@@ -83,8 +83,8 @@ class KVCache:
 
         Raises:
             TextError: when there is no room left for them.
-            ConfigError: when the cache is of another layer, batch or device, or gradients are
-                wanted: none would reach the keys and values that are kept.
+            ConfigError: when the cache is of another layer, batch, device or dtype, or gradients
+                are wanted: none would reach the keys and values that are kept.
         """
         if self.read + x.shape[1] > self.room:
             raise TextError(
@@ -105,6 +105,8 @@ class KVCache:
             )
         if self.kept.device != x.device:
             raise ConfigError(f"cache must be on {x.device} as x; got {self.kept.device}.")
+        if self.kept.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ConfigError(f"cache must be {x.dtype} as x; got {self.kept.dtype}.")
 
     def extend(
         self,

@@ -16,7 +16,11 @@ class CausalMask(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("allowed", torch.ones(0, 0, dtype=torch.bool), persistent=False)
+        self.register_buffer("allowed", self.begin(), persistent=False)
+
+    def begin(self, device: str | torch.device | None = None) -> Tensor:
+        """The square before the first sequence: nothing."""
+        return torch.ones(0, 0, dtype=torch.bool, device=device)
 
     def forward(self, seq_len: int, device: torch.device) -> Bool[Tensor, "query key"]:
         """The mask of a sequence.
@@ -28,6 +32,8 @@ class CausalMask(nn.Module):
         Returns:
             True on and below the diagonal.
         """
+        if torch.compiler.is_compiling():  # into the kernel; a square that grows: compiled twice
+            return torch.ones(seq_len, seq_len, dtype=torch.bool, device=device).tril()
         allowed = self.allowed
         if allowed.shape[0] < seq_len or allowed.device != device:
             size = max(seq_len, allowed.shape[0])

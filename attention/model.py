@@ -1,6 +1,6 @@
 """A readable causal language model whose heads can be computed in any way, by name."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,8 @@ from torch.nn import functional
 
 from attention.ablation import Head, heads_by_layer
 from attention.blocks import Block, LayerObservation
-from attention.errors import (
-    ConfigError,
-    ModelError,
-    TextError,
-    require_index,
-    require_positive,
-    require_seed,
-)
+from attention.decoding import Attention, with_caches
+from attention.errors import ConfigError, TextError, require_index, require_positive, require_seed
 from attention.implementations import build_attention, find_implementation
 from attention.implementations.base import AttentionModule
 from attention.layer_cache import LayerCache
@@ -26,8 +20,8 @@ from attention.memory import memory_errors_as_sentences
 from attention.model_config import ModelConfig
 from attention.record import LayerRecord, PatternRule, RunRecord
 from attention.rotary import Rotary
-from attention.sampling import next_token, require_temperature
-from attention.tokens import Ids, Tokenizer, Tokens
+from attention.sampling import next_token, require_finite, require_temperature
+from attention.tokens import Ids, Tokenizer, Tokens, read
 from attention.weights import HeadWeights
 
 
@@ -152,7 +146,7 @@ class LanguageModel(nn.Module):
         self,
         ids: Int[Tensor, "batch pos"],
         *,
-        attention: Sequence[nn.Module] | None = None,
+        attention: Attention | None = None,
         watch: Callable[[LayerObservation], None] | None = None,
         need_pattern: bool = False,
     ) -> Float[Tensor, "batch pos vocab_size"]:
@@ -164,14 +158,31 @@ class LanguageModel(nn.Module):
             watch: called once a layer with what it computed.
             need_pattern: whether `watch` gets the pattern that the implementation used.
         """
-        resid = self.embed(ids)  # batch pos d_model
         if attention is None:
             shown = need_pattern and not self.training and not torch.is_grad_enabled()
             own = [block.get_submodule("attn") for block in self.blocks]
             attention = self.attention_layers("capture") if shown else own
+        resid = self._stream(ids, attention, watch, need_pattern)
+        return functional.linear(self.norm(resid), self.embed.weight)
+
+    def next_logits(
+        self, ids: Int[Tensor, "batch pos"], attention: Attention
+    ) -> Float[Tensor, "batch vocab_size"]:
+        """As `forward`, for the token after the last position only."""
+        last = self._stream(ids, attention)[:, -1]
+        return functional.linear(self.norm(last), self.embed.weight)
+
+    def _stream(
+        self,
+        ids: Tensor,
+        attention: Attention,
+        watch: Callable[[LayerObservation], None] | None = None,
+        need_pattern: bool = False,
+    ) -> Tensor:
+        resid: Tensor = self.embed(ids)  # batch pos d_model
         for block, attn in zip(self.blocks, attention, strict=True):
             resid = block(resid, self.rotary, attn, watch, need_pattern)
-        return functional.linear(self.norm(resid), self.embed.weight)
+        return resid
 
     def tokens(self, text: str | Ids | Tokens) -> Tokens:
         """Read a text, or take token ids, and check that the model can run them.
@@ -180,18 +191,7 @@ class LanguageModel(nn.Module):
             TextError: when it is empty, too long, holds ids outside the vocabulary, or the
                 model has no tokenizer to read text with.
         """
-        if isinstance(text, Tokens):
-            tokens = text
-        elif isinstance(text, str):
-            if self.tokenizer is None:
-                raise TextError(f"{self.name} has no tokenizer; give token ids instead of text.")
-            if not text:
-                raise TextError("text must hold at least one character; got none.")
-            tokens = self.tokenizer.encode(text)
-        else:
-            tokens = Tokens.from_ids(text, self.tokenizer)
-        if not tokens.ids:
-            raise TextError("text must hold at least one token; got none.")
+        tokens = read(text, self.tokenizer, self.name)
         if len(tokens.ids) > self.config.context_length:
             raise TextError(
                 f"text must be at most {self.config.context_length} tokens long for {self.name}; "
@@ -239,7 +239,7 @@ class LanguageModel(nn.Module):
         with memory_errors_as_sentences(self.device):
             ids = torch.tensor([tokens.ids], device=self.device)
             logits = self(ids, attention=attention, watch=keep)[0].float().cpu()
-        self._require_finite(logits)
+        require_finite(logits, self.name, self.dtype)
         return RunRecord(tokens, logits, tuple(layers), implementation)
 
     @torch.inference_mode()
@@ -252,9 +252,10 @@ class LanguageModel(nn.Module):
         seed: int = 0,
         implementation: str = "sdpa",
     ) -> Tokens:
-        """Go on writing a text, token by token; each reads everything before it anew.
+        """Go on writing a text, token by token.
 
-        Leaves out the kv cache that would spare most of that work.
+        Keys and values are computed once a token; an implementation without a kv cache reads
+        everything before it anew.
 
         Args:
             text: what to begin with.
@@ -281,20 +282,17 @@ class LanguageModel(nn.Module):
                 f"text and added tokens must be at most {self.config.context_length} together; "
                 f"got {len(prompt)} and {num_tokens}."
             )
-        attention = self.attention_layers(implementation)
+        attention: Attention = self.attention_layers(implementation)
+        cached = find_implementation(implementation).has_cache
         generator = torch.Generator().manual_seed(seed)
-        ids = list(prompt.ids)
+        ids = unread = list(prompt.ids)
         with memory_errors_as_sentences(self.device):
+            if cached:
+                attention = with_caches(attention, batch=1, room=len(prompt) + num_tokens)
             for _ in range(num_tokens):
-                so_far = torch.tensor([ids], device=self.device)
-                logits = self(so_far, attention=attention)[0, -1].float().cpu()
-                self._require_finite(logits)
-                ids.append(next_token(logits, temperature, generator=generator))
+                reading = torch.tensor([unread if cached else ids], device=self.device)
+                logits = self.next_logits(reading, attention)[0].float().cpu()
+                require_finite(logits, self.name, self.dtype)
+                unread = [next_token(logits, temperature, generator=generator)]
+                ids = ids + unread
         return prompt + Tokens.from_ids(ids[len(prompt) :], self.tokenizer)
-
-    def _require_finite(self, logits: Tensor) -> None:
-        if not logits.isfinite().all():
-            raise ModelError(
-                f"logits of {self.name} must be finite; got NaN or infinity with dtype "
-                f"{str(self.dtype).removeprefix('torch.')}. Try float32, or another copy of it."
-            )

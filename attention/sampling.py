@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention.errors import ConfigError, is_number
+from attention.errors import ConfigError, ModelError, is_number
 
 
 def require_temperature(value: float) -> None:
@@ -15,6 +15,19 @@ def require_temperature(value: float) -> None:
     """
     if not is_number(value) or value < 0:
         raise ConfigError(f"temperature must be at least 0 and finite; got {value!r}.")
+
+
+def require_finite(logits: Tensor, model: str, dtype: torch.dtype) -> None:
+    """Refuse logits that no token follows from.
+
+    Raises:
+        ModelError: when one is NaN or infinite; names the model and its dtype.
+    """
+    if not logits.isfinite().all():
+        raise ModelError(
+            f"logits of {model} must be finite; got NaN or infinity with dtype "
+            f"{str(dtype).removeprefix('torch.')}. Try float32, or another copy of it."
+        )
 
 
 def next_token(

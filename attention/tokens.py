@@ -80,6 +80,30 @@ class Tokens:
         return cls("", plain, tuple(map(label, plain)), ((0, 0),) * len(plain))
 
 
+def read(source: "str | Ids | Tokens", tokenizer: "Tokenizer | None", model: str) -> Tokens:
+    """A text, token ids or Tokens as Tokens.
+
+    Args:
+        source: what is read.
+        tokenizer: of the model; None for one that takes token ids only.
+        model: its name, for the error.
+
+    Raises:
+        TextError: when it is empty, or a text for a model without a tokenizer.
+    """
+    if isinstance(source, str):
+        if tokenizer is None:
+            raise TextError(f"{model} has no tokenizer; give token ids instead of text.")
+        if not source:
+            raise TextError("text must hold at least one character; got none.")
+        tokens = tokenizer.encode(source)
+    else:
+        tokens = source if isinstance(source, Tokens) else Tokens.from_ids(source, tokenizer)
+    if not tokens.ids:
+        raise TextError("text must hold at least one token; got none.")
+    return tokens
+
+
 def _whole(token_id: object) -> int:
     """A token id of numpy or torch as a plain number."""
     plain = whole(token_id)

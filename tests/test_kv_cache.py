@@ -6,6 +6,7 @@ from attention.errors import ConfigError, TextError
 from attention.implementations import build_attention
 from attention.kv_cache import KVCache
 from attention.weights import HeadWeights
+from tests.implementations.contract import NAMES, WITH_CACHE, build, sequence_for
 
 CONFIG = AttentionConfig.total(7, 45, 9, 13, num_kv_heads=3)
 
@@ -63,7 +64,7 @@ def test_size_that_cannot_be_is_refused(batch, options, message):
 
 
 @torch.inference_mode()
-def test_cache_of_another_layer_or_batch_or_device_is_refused():
+def test_cache_of_another_layer_batch_device_or_dtype_is_refused():
     x = torch.zeros(2, 4, 7)
     with pytest.raises(ConfigError, match=r"cache must be for .* \(2, 3, 5\); got \(1, 3, 5\)"):
         layer()(x, cache=KVCache(CONFIG, 1))
@@ -72,6 +73,18 @@ def test_cache_of_another_layer_or_batch_or_device_is_refused():
         layer()(x, cache=KVCache(other, 2))
     with pytest.raises(ConfigError, match="cache must be on cpu as x; got meta"):
         layer()(x, cache=KVCache(CONFIG, 2, device="meta"))
+    with pytest.raises(ConfigError, match=r"cache must be torch\.float32 as x; got torch\.float64"):
+        layer()(x, cache=KVCache(CONFIG, 2, dtype=torch.float64))
+    with torch.autocast("cpu", torch.bfloat16):
+        layer()(x.bfloat16(), cache=KVCache(CONFIG, 2))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITH_CACHE])
+@torch.inference_mode()
+def test_layer_that_cannot_read_on_says_so(name):
+    module = build(name)
+    with pytest.raises(ConfigError, match=f"cache must be None for {name}"):
+        module(sequence_for(module), cache=KVCache(module.config, dtype=torch.float64))
 
 
 def test_cache_made_in_inference_mode_can_be_used_outside_of_it():

@@ -1,5 +1,8 @@
+import dataclasses
+
 import pytest
 
+from attention import model as module_under_test
 from attention.errors import ConfigError, TextError
 from attention.tokens import Tokenizer
 from tests.builders import byte_level_backend, model_config, small_model
@@ -24,6 +27,31 @@ def test_greedy_tokens_are_the_likeliest(model):
     assert len(written) == 8
     for at in range(3, 8):
         assert written.ids[at] == int(model.run(written.ids[:at]).logits[-1].argmax())
+
+
+def test_each_token_is_read_once(model):
+    read = []
+    hook = model.embed.register_forward_pre_hook(lambda _, given: read.append(given[0].shape[1]))
+    model.generate(IDS[:3], 5)
+    hook.remove()
+    assert read == [3, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["looped", "sdpa"])
+def test_tokens_are_the_same_without_a_cache(name, monkeypatch):
+    model = small_model(model_config(num_heads=9, num_kv_heads=3))
+    with_cache = model.generate(IDS, 40, temperature=1.5, seed=3, implementation=name)
+    find = module_under_test.find_implementation
+    monkeypatch.setattr(
+        module_under_test,
+        "find_implementation",
+        lambda name: dataclasses.replace(find(name), has_cache=False),
+    )
+    read = []
+    model.embed.register_forward_pre_hook(lambda _, given: read.append(given[0].shape[1]))
+    without = model.generate(IDS, 40, temperature=1.5, seed=3, implementation=name)
+    assert without.ids == with_cache.ids
+    assert read == list(range(11, 51))
 
 
 def test_sampled_tokens_depend_on_the_seed_alone(model):

@@ -276,7 +276,7 @@ def build_attention(
     module.get_submodule(module.kept_in).load_state_dict(state, assign=True)
     for part in module.modules():
         if isinstance(part, CausalMask):
-            part.to_empty(device=device)  # empty in truth: 0 × 0 until the first sequence
+            part.allowed = part.begin(device)
     if pytorch.device(device).type not in entry.trains_on:
         module.requires_grad_(False)
     if compiled:

@@ -89,7 +89,8 @@ class AttentionModule(nn.Module):
         if x.device != weight.device:
             raise ConfigError(f"x must be on {weight.device} as the weights; got {x.device}.")
         if x.dtype == weight.dtype:
-            self._fitting = (x.device, x.dtype)
+            if not torch.compiler.is_compiling():  # what changes is compiled twice
+                self._fitting = (x.device, x.dtype)
         elif not torch.is_autocast_enabled(x.device.type):
             raise ConfigError(f"x must be {weight.dtype} as the weights; got {x.dtype}.")
 

@@ -64,6 +64,8 @@ def kernel_for(kind: str, dtype: torch.dtype, sizes: tuple[int, int, int]) -> Ca
     """
     narrow = kind != "cpu" or dtype in COMPILED_IN
     plain: Callable[..., Tensor] = flex_attention
+    if torch.compiler.is_compiling():  # the layer is compiled, and this with it
+        return plain
     return compiled_for(sizes) if narrow and why_not_compiled(kind) is None else plain
 
 

@@ -20,17 +20,16 @@ class FloatMask(CausalMask):
     """
 
     def __init__(self, context_length: int) -> None:
+        self.side = context_length
         super().__init__()
-        self.context_length = context_length
+
+    def begin(self, device: str | torch.device | None = None) -> Tensor:
+        """The whole square, once and for all."""
+        return torch.ones(self.side, self.side, device=device).triu(diagonal=1)
 
     def forward(self, seq_len: int, device: torch.device) -> Tensor:
         """What is blocked, (query, key): the whole context converted to bool, then sliced."""
-        blocked = self.allowed
-        if blocked.shape[0] != self.context_length or blocked.device != device:
-            with torch.inference_mode(mode=False):
-                square = torch.ones(self.context_length, self.context_length, device=device)
-                self.allowed = blocked = square.triu(diagonal=1)
-        return blocked.bool()[:seq_len, :seq_len]
+        return self.allowed.bool()[:seq_len, :seq_len]
 
 
 class BookHead(CausalSelfAttention):

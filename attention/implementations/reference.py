@@ -56,8 +56,9 @@ class ReferenceAttention(AttentionModule):
             observe(Observation(q, k, v))
         if cache is not None:
             k, v = cache.extend(k, v)
-            cache.advance(x.shape[1])
         z, pattern = self._attend(q, k, v, start)
+        if cache is not None:
+            cache.advance(x.shape[1])
         out = self._join(z)
         return (out, pattern) if need_pattern else out
 

@@ -35,13 +35,12 @@ def causal_kernel(q: Tensor, k: Tensor, v: Tensor, layer: AttentionModule) -> Te
     if queries == 1:  # it sees all; heads of one kv head are so many queries, and k is not repeated
         grouped = q.reshape(q.shape[0], k.shape[1], shared, q.shape[-1])
         return scaled_dot_product_attention(grouped, k, v, dropout_p=dropout).reshape(q.shape)
-    square = queries == keys  # is_causal would put the first query at the first key
+    shares = shared > 1
+    if queries == keys:
+        return scaled_dot_product_attention(
+            q, k, v, dropout_p=dropout, is_causal=True, enable_gqa=shares
+        )
+    allowed = layer.allowed(queries, keys, device=q.device)  # is_causal: first query at first key
     return scaled_dot_product_attention(
-        q,
-        k,
-        v,
-        attn_mask=None if square else layer.allowed(queries, keys, device=q.device),
-        dropout_p=dropout,
-        is_causal=square,
-        enable_gqa=shared > 1,
+        q, k, v, attn_mask=allowed, dropout_p=dropout, enable_gqa=shares
     )

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attention.errors import HeadscopeError
-from attention.training.writer.decode import KVCache, Sampling, decode
+from attention.training.writer.decode import Sampling, decode
 from tests.builders import model_config, small_model
 
 LIKELIEST = Sampling(temperature=1.0, top_k=1)
@@ -17,16 +17,6 @@ def model(request):
 def prompts(model, rows=5, pos=7, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(1, model.config.vocab_size, (rows, pos), generator=generator)
-
-
-@torch.inference_mode()
-def test_the_cache_gives_the_logits_of_reading_everything_anew(model):
-    ids = prompts(model)
-    cache = KVCache(model, len(ids), ids.shape[1])
-    torch.testing.assert_close(cache.next_logits(ids[:, :4]), model(ids[:, :4])[:, -1])
-    for end in (5, 6, 7):
-        found = cache.next_logits(ids[:, end - 1 : end])
-        torch.testing.assert_close(found, model(ids[:, :end])[:, -1])
 
 
 @torch.inference_mode()
