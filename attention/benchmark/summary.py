@@ -13,7 +13,7 @@ from attention.benchmark.why import why_the_loop_wins
 from attention.implementations import IMPLEMENTATIONS
 
 __all__ = ["Row", "crossover", "lines", "number", "rows", "sentences"]
-LOOP, BATCH = "looped", "batched"
+LOOP, BATCH, BOOK = "looped", "batched", "looped_book"
 CLEAR = 0.05  # a smaller difference, as a share of the batch's time, is called none
 NO_SLOPE_MS = 5e-4
 
@@ -106,7 +106,7 @@ def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:
     """
     said = [_cost_of_a_head(settings, lines(settings, table)), _at_most_heads(table)]
     said += [_where_the_loop_wins(table), why_the_loop_wins(settings, best_of_the_loop(table))]
-    said += [_limit(table)]
+    said += [_the_masks_cost(table), _limit(table)]
     said += [_disturbed(settings, table), _far_out(table)]
     said += [m.error for row in table for m in row.by_name.values() if m.error is not None]
     return list(dict.fromkeys(sentence for sentence in said if sentence))
@@ -170,6 +170,25 @@ def _lead(row: Row) -> float:
 def best_of_the_loop(table: Sequence[Row]) -> Row | None:
     """Where the loop wins by most; None where it does not."""
     return max((row for row in table if row.loop_wins), key=_lead, default=None)
+
+
+def _the_masks_cost(table: Sequence[Row]) -> str | None:
+    """What the book's float mask costs, apart from the loop; at the most heads."""
+    for row in reversed(table):
+        book, loop = row.by_name.get(BOOK), row.by_name.get(LOOP)
+        if book is not None and loop is not None and book.ok and loop.ok:
+            cost = book.median - loop.median
+            if cost < CLEAR * loop.median:
+                return (
+                    f"The book's mask costs nothing measurable at {_heads(row.num_heads)}: "
+                    f"{number(book.median)} ms against {number(loop.median)} ms."
+                )
+            return (
+                f"Of the book's loop at {_heads(row.num_heads)}, {number(cost)} ms of "
+                f"{number(book.median)} ms are its float mask, converted in every head: "
+                "the mask's cost, not the loop's."
+            )
+    return None
 
 
 def _disturbed(settings: BenchmarkSettings, table: Sequence[Row]) -> str | None:

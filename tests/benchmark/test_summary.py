@@ -172,3 +172,28 @@ def test_nothing_measured_says_nothing():
 )
 def test_numbers_have_three_figures(value, shown):
     assert number(value) == shown
+
+
+# ------------------------------------------------------------------ the book's mask
+
+
+def with_book(book, loop):
+    return rows([point("looped_book", 8, book), point("looped", 8, loop)])
+
+
+def test_cost_of_the_books_mask_is_told_apart_from_the_loops():
+    assert (
+        "Of the book's loop at 8 heads, 3.00 ms of 5.00 ms are its float mask, converted in every "
+        "head: the mask's cost, not the loop's."
+    ) in sentences(TOTAL, with_book(5.0, 2.0))
+
+
+def test_mask_that_costs_nothing_is_said_to():
+    assert (
+        "The book's mask costs nothing measurable at 8 heads: 2.02 ms against 2.00 ms."
+    ) in sentences(TOTAL, with_book(2.02, 2.0))
+
+
+def test_no_mask_is_spoken_of_where_the_books_loop_was_not_timed():
+    failed = rows([point("looped_book", 8, 5.0, equal=False), point("looped", 8, 2.0)])
+    assert not any("mask" in said for said in sentences(TOTAL, failed))
