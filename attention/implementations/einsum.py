@@ -1,6 +1,7 @@
 """Heads as an axis of every parameter: 3-D weights, and nothing is reshaped on the way."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attention.implementations.base import Observation, Observe, Output, rotated
@@ -55,7 +56,11 @@ class EinsumAttention(ReferenceAttention):
         return out if self.b_O is None else out + self.b_O
 
 
-def projected(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Put x through every head's matrix: (batch, head, pos, head_dim)."""
+def projected(
+    x: Float[Tensor, "batch pos d_in"],
+    weight: Float[Tensor, "heads d_in head_dim"],
+    bias: Float[Tensor, "heads head_dim"] | None,
+) -> Float[Tensor, "batch heads pos head_dim"]:
+    """Put x through every head's matrix."""
     found = torch.einsum("bpi,hid->bhpd", x, weight)
     return found if bias is None else found + bias[:, None]

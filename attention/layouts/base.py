@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attention.config import AttentionConfig
@@ -82,12 +83,14 @@ def shared_by(parts: Parts) -> int:
     return w_q.shape[0] // w_k.shape[0]
 
 
-def rows(weight: Tensor) -> Tensor:
+def rows(weight: Float[Tensor, "heads d_in head_dim"]) -> Float[Tensor, "rows d_in"]:
     """(heads, d_in, head_dim) to the (heads * head_dim, d_in) of `nn.Linear`."""
     return weight.transpose(1, 2).flatten(0, 1)
 
 
-def by_head(weight: Tensor, heads: int) -> Tensor:
+def by_head(
+    weight: Float[Tensor, "rows d_in"], heads: int
+) -> Float[Tensor, "{heads} d_in head_dim"]:
     """(heads * head_dim, d_in) of `nn.Linear` to (heads, d_in, head_dim)."""
     return weight.reshape(heads, -1, weight.shape[1]).transpose(1, 2)
 

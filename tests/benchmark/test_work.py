@@ -89,7 +89,9 @@ LAYERS = (sizes().config, AttentionConfig.total(15, 15, 3, 11))
         (name, config)
         for name, entry in IMPLEMENTATIONS.items()
         for config in LAYERS
-        if entry.scores == "full" and entry.supports(config)
+        if entry.scores == "full"
+        and entry.supports(config)
+        and name != "threads"  # the counter sees its own thread only
     ],
 )
 def test_formula_is_what_torch_counts(name, config, generator):
