@@ -33,7 +33,7 @@ class Progress:
         running: whether more of them are to come.
         now: the head count being measured; None when none is.
         most: the largest head count that the work has.
-        waiting: whether another tab's measurement has its turn.
+        waiting: whether another tab's or program's measurement has its turn.
         done: head counts measured since the work began.
         of: head counts that the work has.
         seconds_left: an estimate; None before the first point.
@@ -139,11 +139,15 @@ class BenchmarkJob:
                 running=True,
                 now=work.left[0] if work.left else None,
                 most=max(work.all, default=0),
-                waiting=work.waiting,
+                waiting=work.waiting or (work.measuring and self._worker_waits()),
                 done=done,
                 of=len(work.all),
                 seconds_left=work.seconds_left(),
             )
+
+    def _worker_waits(self) -> bool:
+        """Whether a benchmark of another program on this machine has its turn."""
+        return self._worker is not None and self._worker.waiting
 
     def _measured(self, settings: "BenchmarkSettings", num_heads: int) -> bool:
         points = self._points.get(settings, {})

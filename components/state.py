@@ -112,6 +112,11 @@ ENTRIES: dict[str, Entry] = {
         number("batch", 1, least=1, most=256),
         choice("passes", "forward", "backward"),
         choice("allocator", "user", "tuned"),
+        words("compared", "looped,batched,sdpa"),
+        choice("figure", "time", "share", "memory", "operators", "kernels"),
+        number("kv_heads", 0, most=256),  # 0: one to each head
+        choice("l2", "cold", "warm"),
+        switch("compiled"),
     )
 }
 

@@ -29,6 +29,17 @@ MARKS: dict[str, Mark] = {
     "sdpa": Mark("#009E73", "diamond"),
     "fused": Mark("#56B4E9", "triangle-up"),
     "reference": Mark("#CC79A7", "cross"),
+    # The loop's kin in its hue, each with a marker of its own; then the others.
+    "looped_book": Mark("#A34700", "triangle-down"),
+    "looped_sdpa": Mark("#E07B39", "triangle-left"),
+    "threads": Mark("#B5651D", "triangle-right"),
+    "streams": Mark("#8F4A1D", "hourglass"),
+    "einsum": Mark("#7B68C8", "hexagon"),
+    "torch": Mark("#8C8C8C", "star"),
+    "vmap": Mark("#A6761D", "pentagon"),
+    "grouped": Mark("#4E79C4", "diamond-tall"),
+    "flex": Mark("#5E9B2F", "diamond-wide"),
+    "capture": Mark("#B0307A", "star-diamond"),
 }
 SPARE = Mark("#E69F00", "x")  # an implementation that nobody has given a mark yet
 

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from attention.implementations import IMPLEMENTATIONS
+from components.theme import MARKS, SPARE, mark
+
 SETTINGS = Path(__file__).parents[1] / ".streamlit" / "config.toml"
 THEME = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["theme"]
 READABLE = 4.5
 VISIBLE = 3.0  # for icons and lines
+DISTINCT = 2.3  # for large marks that have a shape of their own
 CAPTION_OPACITY = 0.6  # Streamlit's own, for st.caption
 
 
@@ -64,3 +68,13 @@ def test_caption_is_readable_on_every_background(theme):
 @pytest.mark.parametrize(("theme", "least"), [("light", READABLE), ("dark", VISIBLE)])
 def test_white_shows_on_the_accent(theme, least):
     assert contrast([255, 255, 255], channels(THEME[theme]["primaryColor"])) >= least
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_each_implementation_has_a_mark_of_its_own_that_shows_on_both_pages(name):
+    look = mark(name)
+    assert look is not SPARE
+    assert [other for other, m in MARKS.items() if m.symbol == look.symbol] == [name]
+    for page in ("light", "dark"):
+        behind = channels(THEME[page]["backgroundColor"])
+        assert contrast(channels(look.colour), behind) >= DISTINCT

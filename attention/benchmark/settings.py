@@ -45,6 +45,7 @@ class BenchmarkSettings:
         dtype: a key of DTYPES.
         threads: torch's threads within an operator.
         allocator: as a user's program would run, or glibc told to keep freed memory.
+        compiled: whether `torch.compile` makes kernels of each implementation first.
         l2: whether a GPU's L2 cache is emptied before each call (cold) or left as it is.
         min_run_time: seconds to sample each implementation for at each head count.
         rounds: turns that each implementation gets in that time.
@@ -65,6 +66,7 @@ class BenchmarkSettings:
     dtype: str = "float32"
     threads: int = field(default_factory=default_threads)
     allocator: Allocator = "user"
+    compiled: bool = False
     l2: L2 = "cold"
     min_run_time: float = 0.1
     rounds: int = 5
@@ -146,7 +148,7 @@ class BenchmarkSettings:
     @property
     def family(self) -> "BenchmarkSettings":
         """The same for all that differ in head counts only: what belongs in one picture."""
-        return self.with_heads(1)
+        return self.with_heads(self.num_kv_heads or 1)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""

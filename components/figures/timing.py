@@ -1,23 +1,24 @@
-"""Time against head count: medians, spread and straight line of each implementation."""
+"""A benchmark's points against head count: medians, spread, straight lines, and the limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
 from components.figures.labels import escaped
+from components.figures.quantities import QUANTITIES, Quantity
+from components.figures.timing_axes import layout
+from components.figures.timing_hover import hover, title
 from components.theme import Ink, mark
 
 if TYPE_CHECKING:
     from attention.benchmark import BenchmarkSettings, Line, Measurement
+    from attention.benchmark.imported import Run
     from attention.benchmark.summary import Row
 
 BAND_OPACITY = 0.15
-FONT_PX = 14
-FONT = '"Source Sans", sans-serif'
-HEIGHT_PX = 360
-STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # where an axis may end, times a power of 10
+LONGEST_NAME = 48  # characters of another machine in the legend
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Timing:
         lines: the straight line of each implementation that has one.
         crossover: the head count at which loop and batch change places, or None.
         most_heads: where the axis ends, so that it stays while points are added.
+        quantity: what is drawn upwards.
+        other: another run to lay over this one.
     """
 
     settings: "BenchmarkSettings"
@@ -37,6 +40,20 @@ class Timing:
     lines: "dict[str, Line]"
     crossover: float | None
     most_heads: int
+    quantity: Quantity = QUANTITIES["time"]
+    other: "Run | None" = None
+
+    def points(self) -> "list[Measurement]":
+        """All that is measured here."""
+        return [m for row in self.rows for m in row.by_name.values()]
+
+    def points_of_the_other(self) -> "list[Measurement]":
+        """What the other run has of the implementations shown, up to where the axis ends."""
+        if self.other is None:
+            return []
+        shown = self.settings.implementations
+        found = [m for m in self.other.measurements if m.implementation in shown]
+        return [m for m in found if m.ok and m.num_heads <= self.most_heads]
 
 
 def timing_figure(timing: Timing, ink: Ink) -> go.Figure:
@@ -49,83 +66,56 @@ def timing_figure(timing: Timing, ink: Ink) -> go.Figure:
     names = timing.settings.implementations
     by_name = [_traces(timing, name, ink) for name in names]
     layers = zip(*by_name, strict=True)  # all bands below all lines below all points
-    figure = go.Figure([trace for layer in layers for trace in layer])
+    figure = go.Figure(_limit(timing, ink))
+    figure.add_traces([trace for layer in layers for trace in layer])
+    figure.add_traces(_other(timing, ink))
     figure.add_trace(_failures(timing, ink))
-    figure.update_layout(_layout(timing, ink))
+    figure.update_layout(layout(timing, ink))
     return figure
 
 
-def hover(timing: Timing, m: "Measurement", ratio: float | None) -> str:
-    """Everything about one point."""
-    from attention.benchmark.summary import number
-
-    heads = f"{m.num_heads} {'head' if m.num_heads == 1 else 'heads'}"
-    said = [f"<b>{_title(m.implementation)}, {heads}</b> of head_dim {m.head_dim}, d_out {m.d_out}"]
-    if m.ok:
-        said.append(
-            f"{number(m.median)} ms (p10 {number(m.p10)}, p90 {number(m.p90)}; "
-            f"{len(m.samples)} samples)"
-        )
-    if ratio is not None and m.implementation == "looped":
-        said.append(f"{number(ratio)}× the batch's time")
-    said += [_equality(m)] if m.equal is not None else []
-    said += [escaped(reason) for reason in (m.disturbed, m.error) if reason]
-    return "<br>".join(said)
-
-
-def _equality(m: "Measurement") -> str:
-    verdict = "equal" if m.equal else "NOT EQUAL"
-    pattern = ""
-    if m.pattern_difference is not None:
-        pattern = f", pattern {m.pattern_difference:.1e}"
-    return f"{verdict} to float64: max |Δ| output {m.output_difference:.1e}{pattern}"
-
-
-def _title(name: str) -> str:
-    from attention.implementations import IMPLEMENTATIONS
-
-    return IMPLEMENTATIONS[name].title
-
-
 def _traces(timing: Timing, name: str, ink: Ink) -> list[go.Scatter]:
-    """Band, straight line, points, and what stands for them in the legend."""
-    look = mark(name)
-    timed = [(row, row.by_name[name]) for row in timing.rows if _timed(row, name)]
-    heads = [m.num_heads for _, m in timed]
-    line = timing.lines.get(name)
+    """Band, line, points, and what stands for them in the legend."""
+    look, over_time = mark(name), timing.quantity.key == "time"
+    timed = [
+        (row, m, value)
+        for row in timing.rows
+        if (m := row.by_name.get(name)) is not None
+        and (value := timing.quantity.value(m)) is not None
+    ]
+    heads = [m.num_heads for _, m, _ in timed]
+    line = timing.lines.get(name) if over_time and timed else None
+    quiet = {"hoverinfo": "skip", "legendgroup": name, "showlegend": False}
+    spread = timed if over_time else []
     band = go.Scatter(
-        x=heads + heads[::-1],
-        y=[m.p90 for _, m in timed] + [m.p10 for _, m in reversed(timed)],
+        x=[m.num_heads for _, m, _ in [*spread, *reversed(spread)]],
+        y=[m.p90 for _, m, _ in spread] + [m.p10 for _, m, _ in reversed(spread)],
         fill="toself",
         fillcolor=_faint(look.colour),
         line={"width": 0},
         mode="lines",
-        hoverinfo="skip",
-        legendgroup=name,
-        showlegend=False,
+        **quiet,
     )
     ends = [heads[0], heads[-1]] if line is not None else []
     fitted = go.Scatter(
-        x=ends,
-        y=[line.at(end) for end in ends] if line is not None else [],
+        x=ends if over_time else heads,
+        y=[line.at(end) for end in ends] if line is not None else [y for _, _, y in timed],
         mode="lines",
-        line={"color": look.colour, "dash": "dash", "width": 1.5},
-        hoverinfo="skip",
-        legendgroup=name,
-        showlegend=False,
+        line={"color": look.colour, "dash": "dash" if over_time else "solid", "width": 1.5},
+        **quiet,
     )
     points = go.Scatter(
         x=heads,
-        y=[m.median for _, m in timed],
+        y=[value for _, _, value in timed],
         mode="markers",
         marker={
-            "color": [ink.page if m.disturbed else look.colour for _, m in timed],
+            "color": [ink.page if m.disturbed else look.colour for _, m, _ in timed],
             "line": {"color": look.colour, "width": 2},
             "symbol": look.symbol,
             "size": 10,
             "opacity": 1,
         },
-        hovertext=[hover(timing, m, row.ratio) for row, m in timed],
+        hovertext=[hover(m, row.ratio) for row, m, _ in timed],
         hoverinfo="text",
         legendgroup=name,
         showlegend=False,
@@ -145,18 +135,67 @@ def _legend(name: str, line: "Line | None") -> str:
     from attention.benchmark.summary import number
 
     if line is None:
-        return _title(name)
+        return title(name)
     fitness = "" if line.r_squared is None else f", R² {line.r_squared:.3f}"
-    return f"{_title(name)}: {number(line.slope)} ms a head{fitness}"
+    return f"{title(name)}: {number(line.slope)} ms a head{fitness}"
 
 
-def _timed(row: "Row", name: str) -> bool:
-    return name in row.by_name and row.by_name[name].ok
+def _limit(timing: Timing, ink: Ink) -> go.Scatter:
+    """What plain matrix products of the same shapes reach."""
+    found = [
+        (row.num_heads, value)
+        for row in timing.rows
+        if (value := timing.quantity.limit(row)) is not None
+    ]
+    return go.Scatter(
+        x=[heads for heads, _ in found],
+        y=[value for _, value in found],
+        mode="lines",
+        line={"color": ink.muted, "dash": "longdash", "width": 1.5},
+        name="Limit: plain matrix products",
+        hoverinfo="skip",
+        showlegend=bool(found),
+    )
+
+
+def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
+    """The other run: dotted with open markers, one line in the legend that names its machine."""
+    if timing.other is None:
+        return []
+    place = timing.other.environment.name
+    found: list[go.Scatter] = []
+    for name in timing.settings.implementations:
+        look = mark(name)
+        own = [m for m in timing.points_of_the_other() if m.implementation == name]
+        pairs = [(m, y) for m in own if (y := timing.quantity.value(m)) is not None]
+        pairs.sort(key=lambda pair: pair[0].num_heads)
+        found.append(
+            go.Scatter(
+                x=[m.num_heads for m, _ in pairs],
+                y=[y for _, y in pairs],
+                mode="lines+markers",
+                line={"color": look.colour, "dash": "dot", "width": 1.5},
+                marker={"symbol": f"{look.symbol}-open", "size": 9},
+                hovertext=[hover(m, place=place) for m, _ in pairs],
+                hoverinfo="text",
+                legendgroup=name,
+                showlegend=False,
+            )
+        )
+    key = go.Scatter(
+        x=[None],
+        y=[None],
+        mode="lines+markers",
+        line={"color": ink.muted, "dash": "dot", "width": 1.5},
+        marker={"symbol": "circle-open", "size": 9},
+        name=f"Dotted: {escaped(place[:LONGEST_NAME])}",
+    )
+    return [*found, key]
 
 
 def _failures(timing: Timing, ink: Ink) -> go.Scatter:
     """A red cross for each result that differs or is missing: on the axis, as it has no time."""
-    failed = [m for row in timing.rows for m in row.by_name.values() if not m.ok]
+    failed = [m for m in timing.points() if not m.ok]
     return go.Scatter(
         x=[m.num_heads for m in failed],
         y=[0] * len(failed),
@@ -164,94 +203,10 @@ def _failures(timing: Timing, ink: Ink) -> go.Scatter:
         marker={"color": ink.wrong, "symbol": "x", "size": 13},
         cliponaxis=False,
         name="Failed: no time",
-        hovertext=[hover(timing, m, None) for m in failed],
+        hovertext=[hover(m) for m in failed],
         hoverinfo="text",
         showlegend=bool(failed),
     )
-
-
-def _layout(timing: Timing, ink: Ink) -> dict[str, Any]:
-    passes = "forward pass" if timing.settings.passes == "forward" else "forward and backward pass"
-    axis = {
-        "gridcolor": ink.line,
-        "linecolor": ink.line,
-        "tickfont": {"size": FONT_PX, "color": ink.muted},
-        "title": {"font": {"size": FONT_PX, "color": ink.text}},
-        "zeroline": False,
-        "rangemode": "tozero",
-    }
-    # A range that the reader zoomed stays while points are added, not in another benchmark.
-    revision = repr((timing.settings.family, timing.most_heads))
-    return {
-        "template": None,
-        "height": HEIGHT_PX,
-        "margin": {"l": 56, "r": 16, "t": 8, "b": 48},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": ink.text, "size": FONT_PX, "family": FONT},
-        "hoverlabel": {
-            "align": "left",
-            "bgcolor": ink.page,
-            "font": {"color": ink.text, "family": FONT, "size": FONT_PX},
-        },
-        "modebar": {
-            "bgcolor": "rgba(0,0,0,0)",
-            "color": ink.muted,
-            "activecolor": ink.text,
-        },
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False},
-        "xaxis": _named(
-            axis,
-            "heads",
-            range=[0, timing.most_heads * 1.04],
-            dtick=_tick(timing.most_heads),
-            showgrid=False,
-        ),
-        "yaxis": _named(axis, f"ms per {passes}", range=[0, _top(timing)], nticks=6),
-        "uirevision": revision,
-        **_crossover(timing, ink),
-    }
-
-
-def _named(axis: dict[str, Any], title: str, **more: object) -> dict[str, Any]:
-    return {**axis, **more, "title": {**axis["title"], "text": title}}
-
-
-def _crossover(timing: Timing, ink: Ink) -> dict[str, Any]:
-    """A dotted line where loop and batch change places."""
-    at = timing.crossover
-    if at is None:
-        return {"shapes": [], "annotations": []}
-    line = {"color": ink.muted, "dash": "dot", "width": 1}
-    shape = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
-    note = {
-        "x": at,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "top",
-        "xanchor": "left",
-        "showarrow": False,
-        "text": f" crossover: about {at:.1f} heads",
-        "font": {"color": ink.muted, "size": FONT_PX - 1},
-    }
-    return {"shapes": [shape], "annotations": [note]}
-
-
-def _tick(most: int) -> int:
-    return next(step for step in (1, 2, 4, 8, 16, 32, 64) if most <= step * 12 or step == 64)
-
-
-def _top(timing: Timing) -> float:
-    """Where the axis of times ends: a round number, and no higher than a wild p90 deserves."""
-    timed = [m for row in timing.rows for m in row.by_name.values() if m.ok]
-    if not timed:
-        return 1.0
-    middle = max(m.median for m in timed)
-    wanted = max(1.1 * middle, min(1.05 * max(m.p90 for m in timed), 2 * middle))
-    power = 10.0 ** len(str(int(wanted))) / 10 if wanted >= 1 else 1.0
-    while power > wanted:
-        power /= 10
-    return next(step * power for step in STEPS if step * power >= wanted)
 
 
 def _faint(colour: str) -> str:

@@ -9,12 +9,12 @@ import streamlit as st
 from attention.config import divisors
 from attention.errors import ConfigError, HeadscopeError
 from components import messages, resources, state
+from components.parts import bench_compared
 from components.sidebar import Run
 
 if TYPE_CHECKING:
     from attention.benchmark import BenchmarkSettings
 
-IMPLEMENTATIONS = ("looped", "batched", "sdpa")
 EVERY_COUNT = 16  # per head any count is valid: all up to here, then in steps
 STEPS = ((64, 4), (256, 16))  # up to a count, by how many
 SECONDS = 0.1  # an implementation and head count
@@ -77,11 +77,14 @@ def asked(run: Run, tokens: int) -> Asked:
 
     reading = state.text("reading")
     width = state.whole("d_out" if reading == "total" else "d_out_per_head")
+    total = width if reading == "total" else None
+    kv_heads = _valid_kv_heads(total, state.whole("max_heads"))
     settings = BenchmarkSettings(
-        heads=(1,),
-        implementations=IMPLEMENTATIONS,
-        d_out=width if reading == "total" else None,
+        heads=(kv_heads or 1,),
+        implementations=bench_compared.compared(),
+        d_out=total,
         d_out_per_head=None if reading == "total" else width,
+        num_kv_heads=kv_heads,
         seq_len=state.whole("seq_len") or tokens,
         batch=state.whole("batch"),
         passes="backward" if state.text("passes") == "backward" else "forward",
@@ -89,21 +92,41 @@ def asked(run: Run, tokens: int) -> Asked:
         dtype=run.dtype,
         threads=state.whole("threads") or default_threads(),
         allocator="tuned" if state.text("allocator") == "tuned" else "user",
+        compiled=state.on("compiled"),
+        l2="warm" if state.text("l2") == "warm" else "cold",
         min_run_time=SECONDS,
     )
     counts = valid_counts(settings, state.whole("max_heads"))
     return Asked(settings, counts, _valid_heads(settings, counts))
 
 
+def _valid_kv_heads(total: int | None, most: int) -> int | None:
+    """The kv heads asked for, None for one to each head; says why when no head count has them."""
+    asked = state.whole("kv_heads")
+    if not asked or (asked <= most and (total is None or total % asked == 0)):
+        return asked or None
+    divides = "" if total is None else f" and divide d_out {total}"
+    messages.note(
+        f"kv heads must be at most {most} heads{divides}; got {asked}. "
+        "Each head has its own instead."
+    )
+    state.put("kv_heads", 0)
+    return None
+
+
 def valid_counts(settings: "BenchmarkSettings", most: int) -> tuple[int, ...]:
-    """The head counts to choose from: those that divide the total, or any."""
+    """The head counts to choose from: those that divide the total, or any.
+
+    Where kv heads are shared, only their multiples.
+    """
+    shared = settings.num_kv_heads or 1
     if settings.reading == "total":
-        return tuple(n for n in divisors(settings.width) if n <= most)
+        return tuple(n for n in divisors(settings.width) if n <= most and n % shared == 0)
     counts, above = list(range(1, min(most, EVERY_COUNT) + 1)), EVERY_COUNT
     for until, by in STEPS:
         counts += range(above + by, min(most, until) + 1, by)
         above = until
-    return tuple(counts)
+    return tuple(n for n in counts if n % shared == 0) or (shared,)
 
 
 def _valid_heads(settings: "BenchmarkSettings", counts: Sequence[int]) -> int:
@@ -139,7 +162,8 @@ def draw_heads(asked: Asked) -> None:
     """The slider, and one head count less or more."""
     counts, at = asked.counts, asked.counts.index(asked.heads)
     if len(counts) == 1:
-        st.caption(f"1 head is the only count that divides {asked.settings.width}.")
+        only = f"{counts[0]} {'head is' if counts[0] == 1 else 'heads are'}"
+        st.caption(f"{only} the only count that can be measured with these sizes.")
         return
     with st.container(key="bench_heads", horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
@@ -161,7 +185,7 @@ def draw_heads(asked: Asked) -> None:
             )
 
 
-def draw_sizes(tokens: int) -> None:
+def draw_sizes(asked: Asked, tokens: int) -> None:
     """Width, length and what else decides a time."""
     if state.text("reading") == "total":
         _number("d_out", "d_out, total", "Features of all heads together.")
@@ -176,12 +200,14 @@ def draw_sizes(tokens: int) -> None:
     more = st.popover("More", key="bench_more_settings", on_change="rerun")
     if more.open:
         with more:
-            _draw_more()
+            _draw_more(asked.settings)
 
 
-def _draw_more() -> None:
+def _draw_more(settings: "BenchmarkSettings") -> None:
+    bench_compared.draw(settings.implementations)
     _number("max_heads", "Most heads", "Where the slider and the sweep end.")
     _number("batch", "Batch", "Sequences at once.")
+    _number("kv_heads", "kv heads (0: all)", "Key and value heads, each shared by several heads.")
     _choice(
         "passes",
         "Timed",
@@ -195,6 +221,21 @@ def _draw_more() -> None:
         "Tuned, glibc keeps freed memory instead of giving it back to the system after each "
         "pass. It decides who wins at long lengths.",
     )
+    st.toggle(
+        "Compiled",
+        key=state.slot("compiled"),
+        on_change=state.take,
+        args=("compiled",),
+        help="torch.compile makes kernels of each implementation first: seconds to minutes at each "
+        "head count, told apart from the times.",
+    )
+    if settings.device.startswith("cuda"):
+        _choice(
+            "l2",
+            "L2 cache",
+            {"cold": "Cold", "warm": "Warm"},
+            "Cold, the GPU's cache is emptied before each call, as by what ran before.",
+        )
 
 
 def _number(key: str, title: str, explained: str) -> None:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components import state, theme
+from components.figures.quantities import QUANTITIES, Quantity, offered
 from components.figures.timing import Timing, timing_figure
 from components.jobs import Progress, benchmark_job
 from components.live import live_chart
 from components.messages import errors_as_sentences, plain, rerun, warn
-from components.parts import bench_table
+from components.parts import bench_overlay, bench_table
 from components.parts.bench_controls import Asked
 
 if TYPE_CHECKING:
@@ -74,9 +75,12 @@ def _grow(asked: Asked, was_running: bool) -> None:
         if progress.error:
             warn(progress.error)
         table = rows(progress.measurements)
-        _chart(asked, table, progress)
-        bench_table.draw(asked.settings, table)
+        quantity = _quantity(asked.settings)
+        _chart(asked, table, progress, quantity)
+        bench_overlay.say(asked.settings, table)
+        bench_table.draw(asked.settings, table, quantity)
         _conditions(asked.settings, table)
+        _formulas(asked)
         with st.container(key="bench_files", horizontal=True):
             bench_table.downloads(asked.settings, progress.measurements)
     state.end()
@@ -99,7 +103,7 @@ def work_words(progress: Progress) -> str:
         counts = f"Measured at {', '.join(map(str, measured))} heads." if measured else ""
         return f"{'Stopped. ' if progress.stopped else ''}{counts}"
     if progress.waiting:
-        return "Another tab is measuring; this one has its turn next."
+        return "Another benchmark is measuring; this one has its turn next."
     heads = ""
     if progress.now is not None:
         heads = f"Measuring {progress.now} {'head' if progress.now == 1 else 'heads'}: "
@@ -109,15 +113,37 @@ def work_words(progress: Progress) -> str:
     return f"{heads}{progress.done} of {progress.of} head counts done{left}"
 
 
-def _chart(asked: Asked, table: "list[Row]", progress: Progress) -> None:
+def _quantity(settings: "BenchmarkSettings") -> Quantity:
+    """The choice of what the chart and the table show."""
+    keys = offered(settings)
+    if state.text("figure") not in keys:
+        state.put("figure", keys[0])
+    st.segmented_control(
+        "Chart",
+        keys,
+        format_func=lambda key: QUANTITIES[key].title,
+        key=state.slot("figure"),
+        on_change=state.take,
+        args=("figure",),
+        required=True,
+        label_visibility="collapsed",
+    )
+    return QUANTITIES[state.text("figure")]
+
+
+def _chart(asked: Asked, table: "list[Row]", progress: Progress, quantity: Quantity) -> None:
     from attention.benchmark.summary import crossover, lines, sentences
 
     settings = asked.settings
     most = max([asked.heads, progress.most, *(row.num_heads for row in table)])
-    timing = Timing(settings, table, lines(settings, table), crossover(table), most)
+    other = bench_overlay.other_run()
+    timing = Timing(
+        settings, table, lines(settings, table), crossover(table), most, quantity, other
+    )
     said = sentences(settings, table)
-    name = f"{settings} {theme.is_dark()}"
-    alt = "Time against number of heads; the sentence and the table below say what it shows."
+    name = f"{settings} {theme.is_dark()} {quantity.key} {id(other)}"
+    said_below = "the sentence and the table below say what it shows"
+    alt = f"{quantity.title} against number of heads; {said_below}."
     live_chart("bench_chart", timing_figure(timing, theme.ink()), name=name, alt=alt)
     if said:
         first, *others = map(plain, said)
@@ -156,8 +182,33 @@ def _conditions(settings: "BenchmarkSettings", table: "list[Row]") -> None:
     st.caption(plain(f"How it was measured: {environment(settings)}{load}. {METHOD}"))
 
 
+def _formulas(asked: Asked) -> None:
+    """How FLOPs and bytes are worked out, for the head count at which the slider stands."""
+    from attention.benchmark.explain import EXPLAINED, LETTERS, steps
+    from attention.benchmark.units import in_bytes, in_flops
+
+    place = st.expander("FLOPs, bytes and the limit: by which formula?", on_change="rerun")
+    if not place.open:
+        return
+    found = steps(asked.settings, asked.heads)
+    with place:
+        st.dataframe(
+            {
+                "": [f"{step.implementation}: {step.step}" for step in found],
+                "FLOPs": [step.flops_formula for step in found],
+                "=": [in_flops(step.flops).removesuffix("/s") for step in found],
+                "Bytes": [step.bytes_formula for step in found],
+                "= ": [in_bytes(step.bytes) for step in found],
+            },
+            hide_index=True,
+            key="bench_formulas",
+        )
+        st.caption(plain(f"{LETTERS}. {EXPLAINED}"))
+
+
 METHOD = (
     "torch.utils.benchmark (CUDA events on a GPU), warmed up, implementations in turns; each "
     "output and pattern first compared with the same layer in float64. Points: medians; bands: "
-    "p10 to p90; dashed: straight-line fit."
+    "p10 to p90; dashed: straight-line fit; long dashes: plain matrix products that leave the "
+    "future out, in the same turns. Memory and operators are counted in a pass that is not timed."
 )

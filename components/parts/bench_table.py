@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.figures.quantities import Quantity
+
 if TYPE_CHECKING:
     from attention.benchmark import BenchmarkSettings, Measurement
     from attention.benchmark.summary import Row
@@ -12,15 +14,25 @@ if TYPE_CHECKING:
 NOTHING = "–"
 
 
-def draw(settings: "BenchmarkSettings", rows: "Sequence[Row]") -> None:
+def draw(settings: "BenchmarkSettings", rows: "Sequence[Row]", quantity: Quantity) -> None:
     """A row for each head count."""
     if rows:
-        st.dataframe(columns(settings, rows), hide_index=True, key="bench_table")
+        st.dataframe(columns(settings, rows, quantity), hide_index=True, key="bench_table")
 
 
-def columns(settings: "BenchmarkSettings", rows: "Sequence[Row]") -> dict[str, list[str]]:
-    """The table's columns by their titles, as text."""
+def columns(
+    settings: "BenchmarkSettings", rows: "Sequence[Row]", quantity: Quantity
+) -> dict[str, list[str]]:
+    """The table's columns by their titles, as text.
+
+    Args:
+        settings: of the benchmark.
+        rows: what is measured.
+        quantity: what the implementations' columns show.
+    """
     from attention.implementations import IMPLEMENTATIONS
+
+    pair = {"looped", "batched"} <= set(settings.implementations)
 
     table: dict[str, list[str]] = {
         "Heads": [str(row.num_heads) for row in rows],
@@ -28,17 +40,31 @@ def columns(settings: "BenchmarkSettings", rows: "Sequence[Row]") -> dict[str, l
         "d_out": [str(settings.config(row.num_heads).d_out) for row in rows],
     }
     for name in settings.implementations:
-        title = f"{IMPLEMENTATIONS[name].title}, ms (p10–p90)"
-        table[title] = [time(row.by_name.get(name)) for row in rows]
-    table["Loop / batch"] = [ratio(row) for row in rows]
+        title = f"{IMPLEMENTATIONS[name].title}, {quantity.column}"
+        table[title] = [cell(row.by_name.get(name), quantity) for row in rows]
+    if pair:
+        table["Loop / batch"] = [ratio(row) for row in rows]
     table["max |Δ| output"] = [difference(row, "output_difference") for row in rows]
     table["max |Δ| pattern"] = [difference(row, "pattern_difference") for row in rows]
     table["Equal"] = [equality(row) for row in rows]
-    table["W_query, loop"] = [weight(row, "looped") for row in rows]
-    table["W_query, batch"] = [weight(row, "batched") for row in rows]
+    if pair:
+        table["W_query, loop"] = [weight(row, "looped") for row in rows]
+        table["W_query, batch"] = [weight(row, "batched") for row in rows]
     table["Output"] = [output(row) for row in rows]
     table["Note"] = [note(row) for row in rows]
     return table
+
+
+def cell(m: "Measurement | None", quantity: Quantity) -> str:
+    """What a point has of a quantity."""
+    from attention.benchmark.summary import number
+
+    if quantity.key == "time":
+        return time(m)
+    value = None if m is None else quantity.value(m)
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if quantity.whole else number(value)
 
 
 def time(m: "Measurement | None") -> str:
@@ -84,8 +110,11 @@ def output(row: "Row") -> str:
 
 
 def note(row: "Row") -> str:
-    """What disturbed or failed."""
+    """What disturbed or failed, or is far out."""
     said = [text for m in row.by_name.values() for text in (m.disturbed, m.error) if text]
+    far_out = sum(len(m.far_out) for m in row.by_name.values())
+    if far_out:
+        said.append(f"{far_out} {'sample' if far_out == 1 else 'samples'} far out, left out")
     return "; ".join(dict.fromkeys(said))
 
 

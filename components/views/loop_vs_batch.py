@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components import resources, sidebar
-from components.parts import bench_controls, bench_results
+from components.parts import bench_controls, bench_overlay, bench_results, bench_trace
 
 
 def render() -> None:
@@ -19,6 +19,8 @@ def render() -> None:
         bench_controls.draw_question()
     with sizes:
         with st.container(key="bench_sizes", horizontal=True, vertical_alignment="bottom"):
-            bench_controls.draw_sizes(tokens)
+            bench_controls.draw_sizes(asked, tokens)
+            bench_overlay.draw()
         bench_controls.draw_heads(asked)
     bench_results.draw(asked)
+    bench_trace.draw(asked)

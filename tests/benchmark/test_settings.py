@@ -86,6 +86,12 @@ def test_kv_heads_are_shared(given):
     assert (config.num_heads, config.num_kv_heads, config.heads_per_kv) == (15, 3, 5)
 
 
+def test_benchmarks_that_differ_in_heads_only_are_one_family():
+    shared = settings(heads=(3, 15), num_kv_heads=3)
+    assert shared.family == shared.with_heads(15).family
+    assert settings(heads=(1,)).family == settings(heads=(3, 5)).family
+
+
 def test_patience_grows_with_what_is_to_be_sampled():
     assert settings(patience=100.0, min_run_time=7.0).patience_for(5) == 170.0
 

@@ -25,6 +25,12 @@ def point(asked, name, num_heads, **changes):
         "pattern_difference": None if name == "sdpa" else 1e-7,
         "tolerance": 1e-5,
         "others": 0.1,
+        "flops": 1_000_000,
+        "moved_bytes": 2_000_000,
+        "limit_ms": middle / 4,
+        "least_ms": 0.2,
+        "peak_bytes": 3_000_000,
+        "operators": 10 * num_heads,
         "weights": (f"{num_heads} × heads.*.W_query ({config.head_dim}, {config.d_in})",),
         "output": (asked.batch, asked.seq_len, config.d_model),
     }
@@ -42,6 +48,7 @@ class FakeWorker:
 
     def __init__(self, allocator="user", *, open_gate=True):
         self.allocator = allocator
+        self.waiting = False
         self.asked = []
         self.stopped = threading.Event()
         self.gate = threading.Event()

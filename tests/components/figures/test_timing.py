@@ -1,17 +1,31 @@
+from dataclasses import replace
+
 import pytest
 
+from attention.benchmark import environment
+from attention.benchmark.imported import Run
 from attention.benchmark.summary import lines, rows
-from components.figures.timing import Timing, hover, timing_figure
+from components.figures.quantities import QUANTITIES
+from components.figures.timing import Timing, timing_figure
 from components.theme import DARK, LIGHT, MARKS
 from tests.components.bench_builders import NAMES, point, settings
 
 
-def timing(*heads, changes=None, most=8, crossover=None, **other):
+def timing(*heads, changes=None, most=8, crossover=None, figure="time", run=None, **other):
     asked = settings(**other)
     found = rows(
         point(asked, name, n, **(changes or {}).get((name, n), {})) for n in heads for name in NAMES
     )
-    return Timing(asked, found, lines(asked, found), crossover, most)
+    quantity = QUANTITIES[figure]
+    return Timing(asked, found, lines(asked, found), crossover, most, quantity, run)
+
+
+def lab(*heads):
+    """A run of another machine, with other times."""
+    asked = settings()
+    under = replace(environment(asked), device="cuda:0", device_title="NVIDIA <H200>")
+    found = [point(asked, name, n, samples=(0.125 * n,)) for n in heads for name in NAMES]
+    return Run(asked, under, tuple(found))
 
 
 def traces(figure, name):
@@ -103,7 +117,8 @@ def test_wild_p90_does_not_flatten_the_rest():
 
 @pytest.mark.parametrize("ms", [0.0004, 0.07, 1.0, 9.99, 1234.0])
 def test_axis_of_times_fits_any_magnitude(ms):
-    shown = timing(1, changes={(name, 1): {"samples": (ms,)} for name in NAMES})
+    changes = {"samples": (ms,), "least_ms": ms / 4}
+    shown = timing(1, changes={(name, 1): changes for name in NAMES})
     top = timing_figure(shown, LIGHT).layout.yaxis.range[1]
     assert ms < top <= 3 * ms
 
@@ -127,21 +142,69 @@ def test_colours_are_those_of_the_page(ink):
     assert figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
 
 
-def test_hover_tells_time_ratio_and_equality():
-    asked = settings()
-    said = hover(timing(2), point(asked, "looped", 2), 1.5)
-    for part in (
-        "Loop, 2 heads",
-        "of head_dim 24, d_out 48",
-        "1.50 ms",
-        "3 samples",
-        "1.50× the batch",
-        "equal to float64",
-        "2.0e-07",
-    ):
-        assert part in said
+# ------------------------------------------------------------------ other figures than the time
 
 
-def test_hover_shows_text_as_it_stands():
-    said = hover(timing(2), point(settings(), "looped", 2, disturbed="<b>busy</b>"), None)
-    assert "&lt;b&gt;busy&lt;/b&gt;" in said
+@pytest.mark.parametrize(
+    ("figure", "expected", "axis"),
+    [
+        ("share", [25.0, 25.0], "% of plain matrix products' FLOP/s"),
+        ("memory", [3.0, 3.0], "MB held at once per forward pass"),
+        ("operators", [10.0, 20.0], "operators per forward pass"),
+    ],
+)
+def test_other_figures_are_drawn_without_band_and_straight_line(figure, expected, axis):
+    drawn = timing_figure(timing(1, 2, figure=figure, crossover=1.5), LIGHT)
+    band, joined, points, key = traces(drawn, "looped")
+    assert list(band.x) == []
+    assert list(points.y) == list(joined.y) == pytest.approx(expected)
+    assert joined.line.dash == "solid"
+    assert key.name == "Loop"
+    assert drawn.layout.yaxis.title.text == axis
+    assert not drawn.layout.shapes
+
+
+@pytest.mark.parametrize(("figure", "limit"), [("time", 0.2), ("share", 100.0)])
+def test_limit_is_a_line_of_long_dashes_within_the_axis(figure, limit):
+    drawn = timing_figure(timing(1, 2, figure=figure), LIGHT)
+    line = drawn.data[0]
+    assert line.name == "Limit: plain matrix products"
+    assert (list(line.x), list(line.y)) == ([1, 2], [limit, limit])
+    assert line.line.dash == "longdash"
+    assert drawn.layout.yaxis.range[1] > limit
+
+
+def test_points_that_lack_a_figure_are_left_out():
+    drawn = timing_figure(
+        timing(1, 2, figure="memory", changes={("looped", 1): {"peak_bytes": None}}), LIGHT
+    )
+    assert list(traces(drawn, "looped")[2].x) == [2]
+
+
+# ------------------------------------------------------------------ another run laid over it
+
+
+def test_other_run_is_dotted_open_and_named_by_its_machine():
+    drawn = timing_figure(timing(1, 2, run=lab(1, 2, 4)), LIGHT)
+    laid = [trace for trace in drawn.data if trace.line.dash == "dot"]
+    loop = laid[0]
+    assert (list(loop.x), list(loop.y)) == ([1, 2, 4], [0.125, 0.25, 0.5])
+    assert loop.line.color == MARKS["looped"].colour
+    assert loop.marker.symbol == f"{MARKS['looped'].symbol}-open"
+    assert "NVIDIA &lt;H200&gt;, float32" in loop.hovertext[0]
+    named = [trace.name for trace in laid if trace.showlegend is not False]
+    assert named == ["Dotted: NVIDIA &lt;H200&gt;, float32"]
+
+
+def test_other_run_ends_where_the_axis_ends_and_fits_it():
+    slow = lab(1, 8, 16)
+    drawn = timing_figure(timing(1, most=8, run=slow), LIGHT)
+    loop = next(trace for trace in drawn.data if trace.line.dash == "dot")
+    assert list(loop.x) == [1, 8]
+    assert drawn.layout.yaxis.range[1] > 1.0
+
+
+def test_skeleton_with_another_run_has_the_same_traces():
+    empty, full = (timing_figure(timing(*heads, run=lab(1, 2)), LIGHT) for heads in ((), (1, 2, 4)))
+    assert [trace.type for trace in empty.data] == [trace.type for trace in full.data]
+    assert [trace.mode for trace in empty.data] == [trace.mode for trace in full.data]

@@ -23,6 +23,14 @@ def test_any_count_will_do_for_heads_of_one_width(most, last):
     assert counts[-3:] == last
 
 
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [({"d_out": 48}, (3, 6, 12)), ({"d_out": None, "d_out_per_head": 5}, (3, 6, 9, 12))],
+)
+def test_shared_kv_heads_leave_their_multiples(sizes, counts):
+    assert valid_counts(settings(heads=(3,), num_kv_heads=3, **sizes), 12) == counts
+
+
 def test_everything_up_to_the_slider_is_wanted():
     asked = Asked(settings(), (1, 2, 3, 4, 6, 8), 4)
     assert asked.wanted == (1, 2, 3, 4)

@@ -28,7 +28,7 @@ def test_shapes_with_the_width_of_each_head_given():
             Progress(running=True, now=8, done=3, of=4, seconds_left=2.4),
             "Measuring 8 heads: 3 of 4 head counts done, about 2 s left",
         ),
-        (Progress(running=True, waiting=True), "Another tab is measuring"),
+        (Progress(running=True, waiting=True), "Another benchmark is measuring"),
         (Progress(stopped=True), "Stopped. "),
     ],
 )

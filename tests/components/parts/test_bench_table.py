@@ -1,14 +1,19 @@
+import pytest
+
 from attention.benchmark.summary import rows
+from components.figures.quantities import QUANTITIES
 from components.parts.bench_table import columns
-from tests.components.bench_builders import NAMES, point, settings
+from tests.components.bench_builders import point, settings
 
 
-def table(*heads, changes=None):
-    asked = settings()
+def table(*heads, changes=None, quantity="time", **other):
+    asked = settings(**other)
     found = [
-        point(asked, name, n, **(changes or {}).get((name, n), {})) for n in heads for name in NAMES
+        point(asked, name, n, **(changes or {}).get((name, n), {}))
+        for n in heads
+        for name in asked.implementations
     ]
-    return columns(asked, rows(found))
+    return columns(asked, rows(found), QUANTITIES[quantity])
 
 
 def test_row_tells_sizes_times_ratio_shapes_and_equality():
@@ -40,3 +45,28 @@ def test_reason_of_a_disturbed_row_is_told_once():
 
 def test_every_column_has_a_cell_for_each_row():
     assert {len(cells) for cells in table(1, 2, 4).values()} == {3}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "title", "cell"),
+    [
+        ("share", "Loop, %", "25.0"),
+        ("memory", "Loop, MB", "3.00"),
+        ("operators", "Loop, operators", "1,280"),
+        ("kernels", "Loop, kernels", "–"),
+    ],
+)
+def test_columns_show_what_the_chart_shows(quantity, title, cell):
+    busy = {("looped", 4): {"operators": 1280}}
+    assert table(4, changes=busy, quantity=quantity)[title] == [cell]
+
+
+def test_loop_and_batch_are_compared_only_where_both_are_measured():
+    found = table(4, implementations=("looped", "sdpa"))
+    assert "Loop / batch" not in found
+    assert "W_query, loop" not in found
+
+
+def test_samples_far_out_are_noted():
+    slept = {("looped", 4): {"samples": (2.0, 2.0, 2.0, 2.0, 90_000.0)}}
+    assert table(4, changes=slept)["Note"] == ["1 sample far out, left out"]
