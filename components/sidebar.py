@@ -41,7 +41,7 @@ def controls(*, pictures: bool = True) -> Run:
     """
     source = _known_model()
     device = _usable_device()
-    ways = _usable_ways()
+    ways = _usable_ways(source, device.name)
     with st.sidebar:
         _models()
         _devices()
@@ -136,20 +136,39 @@ def _devices() -> None:
     )
 
 
-def _usable_ways() -> list[str]:
-    """The ways to run heads that are offered; the one asked for is among them."""
+def _usable_ways(source: str, device: str) -> list[str]:
+    """The ways to run the model's heads that are offered; the one asked for is among them."""
     from attention.implementations import IMPLEMENTATIONS
 
-    others = [name for name in IMPLEMENTATIONS if name not in (*MAIN_WAYS, *TOO_SLOW)]
+    refusals = {name: _why_not(name, source, device) for name in IMPLEMENTATIONS}
+    others = [
+        name for name, why_not in refusals.items() if why_not is None and name not in MAIN_WAYS
+    ]
     asked = state.text("implementation")
     if asked not in (*MAIN_WAYS, *others):
-        messages.warn(
-            f"Heads can be run as {', '.join((*MAIN_WAYS, *others))} here; got {asked[:60]!r}. "
-            "batched is used."
-        )
+        choices = ", ".join((*MAIN_WAYS, *others))
+        known = refusals.get(asked) or f"Heads can be run as {choices} here; got {asked[:60]!r}."
+        messages.warn(f"{known} batched is used.")
         state.put("implementation", "batched")
     all_offered = st.session_state.get("offer_all_ways") or asked in others
     return [*MAIN_WAYS, *(others if all_offered else ())]
+
+
+def _why_not(name: str, source: str, device: str) -> str | None:
+    """Why a model's heads cannot be run in that way there, in one sentence; None if they can."""
+    from attention.errors import ConfigError
+    from attention.implementations import IMPLEMENTATIONS
+
+    entry = IMPLEMENTATIONS[name]
+    if name in TOO_SLOW:
+        return f"{entry.title} takes seconds for a sentence: it is for Python and the shell."
+    config = next(found.config for found in resources.models() if found.source == source)
+    if config is not None:
+        try:
+            entry.require(config.attention, rotary=True, device=device)
+        except ConfigError as error:
+            return str(error)
+    return None
 
 
 def _ways(offered: list[str]) -> None:
