@@ -40,6 +40,7 @@ class Environment:
         allocator: how freed memory is handled.
         memory_by: what measured the peak memory; None where nothing can.
         l2: whether the L2 cache was emptied before each call; only on a CUDA device.
+        compiled: whether `torch.compile` was used.
     """
 
     cpu: str
@@ -56,14 +57,16 @@ class Environment:
     allocator: str
     memory_by: str | None = None
     l2: str | None = None
+    compiled: bool = False
 
     @property
     def name(self) -> str:
         """What tells this machine from another, in a few words."""
+        how = f"{self.dtype}{', compiled' if self.compiled else ''}"
         if self.device != "cpu":
-            return f"{self.device_title}, {self.dtype}"
+            return f"{self.device_title}, {how}"
         threads = f"{self.threads} {'thread' if self.threads == 1 else 'threads'}"
-        return f"{self.cpu}, {threads}, {self.dtype}"
+        return f"{self.cpu}, {threads}, {how}"
 
     def __str__(self) -> str:
         """One line for a person."""
@@ -79,6 +82,8 @@ class Environment:
             parts.insert(0, self.device_title)
         if self.tf32 is not None:
             parts.append(f"TF32 {'on' if self.tf32 else 'off'}")
+        if self.compiled:
+            parts.append("compiled")
         if self.l2 is not None:
             parts.append(f"L2 cache {self.l2}")
         return " · ".join(parts)
@@ -111,6 +116,7 @@ def environment(settings: BenchmarkSettings) -> Environment:
         allocator=settings.allocator,
         memory_by=MEMORY_WORDS.get(device.kind),
         l2=settings.l2 if cuda else None,
+        compiled=settings.compiled,
     )
 
 

@@ -12,8 +12,8 @@ from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.work import Sizes
 from attention.config import AttentionConfig
 from attention.devices import DTYPES
-from attention.errors import DeviceError
-from attention.implementations import build_attention
+from attention.errors import ConfigError, DeviceError
+from attention.implementations import IMPLEMENTATIONS, build_attention
 from attention.implementations.base import AttentionModule
 from attention.timing import largest_difference
 from attention.weights import HeadWeights
@@ -89,10 +89,33 @@ def prepare(settings: BenchmarkSettings, num_heads: int) -> Layer:
 
 
 def build(layer: Layer, name: str) -> AttentionModule:
-    """The layer computed in one way, where the benchmark runs."""
+    """The layer computed in one way, where the benchmark runs.
+
+    Raises:
+        ConfigError: when it cannot be computed, trained or compiled in this way.
+        DeviceError: when nothing can be compiled here.
+    """
     settings = layer.settings
+    _check_backward(settings, name)
     dtype = DTYPES[settings.dtype]
-    return build_attention(name, layer.config, layer.weights, device=settings.device, dtype=dtype)
+    return build_attention(
+        name,
+        layer.config,
+        layer.weights,
+        device=settings.device,
+        dtype=dtype,
+        compiled=settings.compiled,
+    )
+
+
+def _check_backward(settings: BenchmarkSettings, name: str) -> None:
+    entry, kind = IMPLEMENTATIONS[name], torch.device(settings.device).type
+    if settings.passes == "backward" and kind not in entry.trains_on:
+        on = f"; it has one on {', '.join(entry.trains_on)}" if entry.trains_on else ""
+        raise ConfigError(
+            f"passes must be forward for {entry.title} on {kind}: "
+            f"it has no backward pass there{on}."
+        )
 
 
 @torch.inference_mode()

@@ -15,6 +15,7 @@ from attention.benchmark.load import LoadMeter, disturbance, usable_cores
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.work import work
+from attention.compiling import time_compiling
 from attention.devices import DTYPES, find_device
 from attention.errors import DeviceError, HeadscopeError
 from attention.implementations import IMPLEMENTATIONS
@@ -100,17 +101,35 @@ def clock_of(settings: BenchmarkSettings) -> Clock:
 
 
 def _examine(layer: Layer, name: str, facts: dict[str, Any]) -> _Subject:
-    """Build it, compare it with the exact result, and run what will be timed once."""
+    """Build it, compare it with the exact result, and run what will be timed once.
+
+    Compiling is timed by this run, apart from the samples.
+    """
     module = build(layer, name)
     found = asdict(check(layer, module))
     done = work(layer.sizes, IMPLEMENTATIONS[name])
     run = call(layer, module)
+    compile_s = None
     if found["equal"]:
         with torch.inference_mode():
+            if layer.settings.compiled:
+                compile_s = time_compiling(_waited_for(run, layer)).seconds
             run()
     output = (layer.settings.batch, layer.settings.seq_len, layer.config.d_model)
-    told = {"weights": describe_weights(module), "output": output}
+    told = {"weights": describe_weights(module), "output": output, "compile_s": compile_s}
     return _Subject(run, {**facts, **found, **told, "flops": done.flops, "moved_bytes": done.bytes})
+
+
+def _waited_for(run: Call, layer: Layer) -> Call:
+    """A call that ends when the GPU has."""
+    if not layer.settings.device.startswith("cuda"):
+        return run
+
+    def waiting() -> None:
+        run()
+        torch.cuda.synchronize(layer.settings.device)
+
+    return waiting
 
 
 def _reason(name: str, error: Exception) -> str:

@@ -11,7 +11,7 @@ from attention.implementations import IMPLEMENTATIONS
 
 # What may differ without another layer or pass being measured.
 HOW = ("heads", "implementations", "min_run_time", "rounds", "patience", "seed")
-WHERE = ("device", "dtype", "threads", "allocator", "l2")  # what the environment's name tells
+WHERE = ("device", "dtype", "threads", "allocator", "l2", "compiled")  # the environment tells it
 
 
 @dataclass(frozen=True)

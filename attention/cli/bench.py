@@ -50,6 +50,7 @@ WIDTH = 768  # GPT-2's, where neither d_out nor d_out_per_head is given
 @click.option(
     "--min-run-time", default=0.2, show_default=True, help="Seconds for each implementation."
 )
+@click.option("--compiled", is_flag=True, help="Compile each with torch.compile first.")
 @click.option(
     "--l2",
     type=click.Choice(["cold", "warm"]),
@@ -64,6 +65,9 @@ WIDTH = 768  # GPT-2's, where neither d_out nor d_out_per_head is given
 @click.option("--json", "json_file", type=Path, metavar="FILE", help="Write everything there.")
 @click.option("--csv", "csv_file", type=Path, metavar="FILE", help="Write the table there.")
 @click.option(
+    "--svg", "svg_file", type=Path, metavar="FILE", help="Draw the chart there; no PNG is written."
+)
+@click.option(
     "--overlay", type=Path, metavar="FILE", help="Lay the run in a --json FILE over this one."
 )
 @click.option("--formulas", "with_formulas", is_flag=True, help="Show how FLOPs are worked out.")
@@ -73,6 +77,7 @@ def bench(
     implementations: str,
     json_file: Path | None,
     csv_file: Path | None,
+    svg_file: Path | None,
     overlay: Path | None,
     with_formulas: bool,
     **options: Any,  # noqa: ANN401 - of several types, checked by BenchmarkSettings
@@ -80,10 +85,9 @@ def bench(
     """Time one attention layer, its heads computed in several ways, at several head counts.
 
     Every result is first compared with the same layer computed in float64; what differs is
-    reported and not timed. A chart of the result is on the page: lay the --json file over a
-    measurement there, and save it as SVG with the camera above it.
+    reported and not timed.
     """
-    files = Files(json_file, csv_file)
+    files = Files(json_file, csv_file, svg_file)
     files.check()
     from attention.benchmark import BenchmarkSettings, environment
 
@@ -102,7 +106,7 @@ def bench(
         for line in _said(settings, found, other, with_formulas=with_formulas):
             click.echo(line)
         if found:
-            files.write(settings, found)
+            files.write(settings, found, other)
     require_times(found)
 
 

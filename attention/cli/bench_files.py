@@ -22,6 +22,7 @@ class Files:
 
     json_file: Path | None
     csv_file: Path | None
+    svg_file: Path | None = None
 
     def check(self) -> None:
         """Refuse a place that cannot hold a file, before anything is measured.
@@ -29,7 +30,7 @@ class Files:
         Raises:
             FileError: when its folder is missing, or it is a folder itself.
         """
-        for path in filter(None, (self.json_file, self.csv_file)):
+        for path in filter(None, (self.json_file, self.csv_file, self.svg_file)):
             try:
                 wrong = not path.parent.is_dir() or path.is_dir()
             except OSError as error:  # such as a name that is too long
@@ -37,14 +38,21 @@ class Files:
             if wrong:
                 raise FileError(f"file must be in a folder that exists; got {str(path)!r}.")
 
-    def write(self, settings: "BenchmarkSettings", found: "Sequence[Measurement]") -> None:
-        """Write what was asked for.
+    def write(
+        self,
+        settings: "BenchmarkSettings",
+        found: "Sequence[Measurement]",
+        other: "Run | None" = None,
+    ) -> None:
+        """Write what was asked for; the picture has the other run laid over it.
 
         Raises:
             FileError: when the system does not let us.
         """
         from attention.benchmark import environment
+        from attention.benchmark.chart import to_svg
         from attention.benchmark.export import to_csv, to_json
+        from attention.benchmark.summary import rows
 
         try:
             if self.json_file is not None:
@@ -52,6 +60,9 @@ class Files:
                 self.json_file.write_text(text, encoding="utf-8")
             if self.csv_file is not None:
                 self.csv_file.write_text(to_csv(settings, found), encoding="utf-8")
+            if self.svg_file is not None:
+                svg = to_svg(settings, rows(found), other)
+                self.svg_file.write_text(svg, encoding="utf-8")
         except OSError as error:
             raise FileError(
                 f"file must be writable; got {error.filename!r}: {error.strerror}."

@@ -74,6 +74,7 @@ def _cost(m: "Measurement | None") -> str:
             NOTHING if m.share is None else in_percent(m.share),
             NOTHING if m.peak_bytes is None else in_bytes(m.peak_bytes),
             NOTHING if m.operators is None else f"{m.operators}{kernels}",
+            *(() if m.compile_s is None else (f"{m.compile_s:.1f} s to compile",)),
         )
     )
 

@@ -25,6 +25,7 @@ def test_machine_has_a_short_name():
     assert under.name == f"{under.cpu}, 3 threads, float32"
     lab = replace(under, device="cuda:0", device_title="NVIDIA H200", dtype="bfloat16", l2="cold")
     assert lab.name == "NVIDIA H200, bfloat16"
+    assert replace(lab, compiled=True).name == "NVIDIA H200, bfloat16, compiled"
     assert "L2 cache cold" in str(lab)
 
 

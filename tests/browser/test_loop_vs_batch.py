@@ -171,6 +171,40 @@ def test_numbers_can_be_downloaded(open_bench):
         assert waiting.value.path().read_text(encoding="utf-8").startswith(start)
 
 
+def test_chart_can_show_something_else(open_bench):
+    page = open_bench(f"{SMALL}&heads=2")
+    wait_until_measured(page)
+    page.locator(".st-key-figure_widget").get_by_text("Operators", exact=True).click()
+    page.wait_for_function(
+        """chart => document.querySelector(chart)?.layout?.yaxis?.title?.text
+            === 'operators per forward pass'""",
+        arg=CHART,
+    )
+    assert points(page) == 2
+    assert "figure=operators" in page.url
+
+
+def test_another_run_is_laid_over_this_one(open_bench, screenshot, tmp_path):
+    page = open_bench(f"{SMALL}&heads=3")
+    wait_until_measured(page)
+    with page.expect_download() as waiting:
+        button(page, "json").click()
+    mine = tmp_path / "mine.json"
+    waiting.value.save_as(mine)
+    lab = mine.read_text(encoding="utf-8").replace('"device": "cpu"', '"device": "cuda:0"')
+    mine.write_text(lab.replace('"device_title": "CPU"', '"device_title": "Lab GPU"'))
+    page.get_by_text("Overlay", exact=True).click()
+    page.locator(".st-key-bench_file input[type=file]").set_input_files(mine)
+    expect(page.get_by_text(re.compile("on Lab GPU, float32: Loop .* ms here"))).to_be_visible()
+    page.keyboard.press("Escape")
+    dotted = page.evaluate(
+        "chart => document.querySelector(chart).data.filter(t => t.line?.dash === 'dot').length",
+        CHART,
+    )
+    assert dotted == 4  # three implementations, and what names the machine
+    screenshot(page, "loop-vs-batch-overlay")
+
+
 @pytest.mark.parametrize(
     ("width", "dark", "name"),
     [(1280, True, "loop-vs-batch-dark"), (480, False, "loop-vs-batch-480")],

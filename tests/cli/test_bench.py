@@ -32,6 +32,7 @@ def test_table_fit_environment_and_files(tmp_path):
     result = run(
         "--heads", "1,3", "--implementations", "looped,batched", "--d-out", "15", "--threads", "1",
         "--json", str(json_file), "--csv", str(csv_file), "--formulas",
+        "--svg", str(tmp_path / "b.svg"),
     )  # fmt: skip
     assert result.exit_code == 0, result.exception
     lines = result.output.splitlines()
@@ -45,6 +46,7 @@ def test_table_fit_environment_and_files(tmp_path):
     found = json.loads(json_file.read_text(encoding="utf-8"))
     assert [m["num_heads"] for m in found["measurements"]] == [1, 1, 3, 3]
     assert all(m["equal"] for m in found["measurements"])
+    assert (tmp_path / "b.svg").read_text(encoding="utf-8").startswith("<svg ")
     with csv_file.open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 4
 
@@ -209,3 +211,5 @@ def test_share_memory_and_operators_are_told():
     lines = list(conclusion(LOOPED, [looped(3, 4.0)]))
     assert lines[1].startswith("Share of the FLOP/s of plain matrix products, peak memory")
     assert lines[3].split(maxsplit=2) == ["3", "5", "25%, 3.00 MB, 17"]
+    compiled = list(conclusion(LOOPED, [replace(looped(3, 4.0), compile_s=6.54)]))
+    assert "17, 6.5 s to compile" in compiled[3]
