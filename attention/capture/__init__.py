@@ -10,6 +10,7 @@ from torch import Tensor
 from attention.capture import triangle
 from attention.capture.buffers import POOL
 from attention.capture.choice import CHOICE, Core, capture_core, use_native
+from attention.capture.packed import PackedPattern
 
 WORTH_COMPILING = 1 << 22  # weights; the torch core takes some hundredths of a second for them
 
@@ -42,6 +43,23 @@ def attend(
     z = _run(capture_core(), q, k, v, pattern, scale=scale)
     assert z is not None  # there is v
     return z.transpose(1, 2), pattern
+
+
+def attend_packed(
+    q: Float[Tensor, "batch num_heads query head_dim"],
+    k: Float[Tensor, "batch num_kv_heads key head_dim"],
+    v: Float[Tensor, "batch num_kv_heads key head_dim"],
+    *,
+    scale: float,
+) -> tuple[Float[Tensor, "batch num_heads query head_dim"], PackedPattern]:
+    """As `attend`, with the patterns in half the memory, for whoever keeps those of many layers.
+
+    It computes with the torch core, whose blocks are kept as they are.
+    """
+    packed: list[Tensor] = []
+    z = triangle.attend(q, k, v, None, scale=scale, packed=packed)
+    assert z is not None  # there is v
+    return z.transpose(1, 2), PackedPattern(tuple(packed))
 
 
 def patterns(
@@ -82,4 +100,13 @@ def _run(
     return triangle.attend(q, k, v, pattern, scale=scale)
 
 
-__all__ = ["POOL", "Core", "attend", "capture_core", "patterns", "use_native"]
+__all__ = [
+    "POOL",
+    "Core",
+    "PackedPattern",
+    "attend",
+    "attend_packed",
+    "capture_core",
+    "patterns",
+    "use_native",
+]

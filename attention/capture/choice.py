@@ -118,7 +118,7 @@ class Choice:
         reason = CompileError("there is nowhere to compile it")
         for flags in compiler.VARIANTS:
             try:
-                with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
+                with _workplace() as folder:
                     library = compiler.compile_core(flags, Path(folder))
                     kind = _try_out(library)
                     return NativeCore(self._keep(library, kind), blas=kind == "blas")
@@ -138,6 +138,17 @@ class Choice:
                 pass
         self._folder = tempfile.TemporaryDirectory(prefix="headscope-")
         return compiler.keep(library, kind, Path(self._folder.name))
+
+
+def _workplace() -> tempfile.TemporaryDirectory[str]:
+    """Where to compile: in the cache, for files in the system's own place may not be run."""
+    folder = compiler.cache_folder()
+    if folder is not None:
+        try:
+            return tempfile.TemporaryDirectory(prefix=".new-", dir=folder)
+        except OSError:  # read-only, full
+            pass
+    return tempfile.TemporaryDirectory(prefix="headscope-")
 
 
 def _try_out(library: Path) -> str:

@@ -1,6 +1,7 @@
 """The torch core: blocks of rows, each with only the keys that its last row may see."""
 
 from functools import cache
+from math import prod
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,7 @@ def attend(
     pattern: Float[Tensor, "batch num_heads query key"] | None,
     *,
     scale: float,
+    packed: list[Tensor] | None = None,
 ) -> Float[Tensor, "batch query num_heads head_dim"] | None:
     """Causal attention in place, without gradients; the last query is at the last key.
 
@@ -31,6 +33,7 @@ def attend(
         v: values, or None where only the pattern is wanted.
         pattern: written in place, exact zeros after each query; None where none is wanted.
         scale: the factor on q·k; it is put on q, so that float16 does not overflow.
+        packed: gets the weights of each block (batch, head, query, key seen), in their own memory.
 
     Returns:
         each head's mix of values, or None without v.
@@ -41,26 +44,34 @@ def attend(
     q = (q * scale).reshape(groups, shared, queries, head_dim)
     k = k.reshape(groups, keys, head_dim).transpose(1, 2)  # group head_dim key
     rows = _block_rows(queries, keys, bytes_a_row=batch * num_heads * keys * q.itemsize)
-    scratch = POOL.take((batch * num_heads * rows * keys,), q.dtype)
-    z = None
-    if v is not None:
-        v = v.reshape(groups, keys, head_dim)
-        z = q.new_empty(batch, queries, num_heads, head_dim)
+    scratch = None if packed is not None else POOL.take((batch * num_heads * rows * keys,), q.dtype)
+    z = None if v is None else q.new_empty(batch, queries, num_heads, head_dim)
+    v = None if v is None else v.reshape(groups, keys, head_dim)
     for first in range(0, queries, rows):
         last = min(first + rows, queries)
-        seen = keys - queries + last
-        cells = batch * num_heads * (last - first) * seen
-        scores = scratch[:cells].view(groups, shared * (last - first), seen)
-        block = q[:, :, first:last].reshape(groups, shared * (last - first), head_dim)
-        torch.bmm(block, k[:, :, :seen], out=scores)
-        weights = _softmax(scores.view(batch, num_heads, last - first, seen))
-        if z is not None and v is not None:
-            mixed = torch.bmm(weights.view_as(scores), v[:, :seen])
-            z[:, first:last] = mixed.view(batch, num_heads, last - first, head_dim).transpose(1, 2)
+        shape = (groups, shared * (last - first), keys - queries + last)
+        scores = POOL.take(shape, q.dtype) if scratch is None else _part(scratch, shape)
+        torch.bmm(q[:, :, first:last].reshape(*shape[:2], -1), k[:, :, : shape[2]], out=scores)
+        weights = _softmax(scores.view(batch, num_heads, last - first, shape[2]))
+        if v is not None and z is not None:
+            _mix(weights, v, z[:, first:last])
+        if packed is not None:
+            packed.append(weights)
         if pattern is not None:
-            pattern[:, :, first:last, :seen] = weights
-            pattern[:, :, first:last, seen:] = 0
+            pattern[:, :, first:last, : shape[2]] = weights
+            pattern[:, :, first:last, shape[2] :] = 0
     return z
+
+
+def _mix(weights: Tensor, v: Tensor, z: Tensor) -> None:
+    """A block's mixes of values, written into z (batch, query, head, head_dim)."""
+    batch, num_heads, rows, seen = weights.shape
+    mixed = torch.bmm(weights.view(v.shape[0], -1, seen), v[:, :seen])
+    z.copy_(mixed.view(batch, num_heads, rows, v.shape[2]).transpose(1, 2))
+
+
+def _part(scratch: Tensor, shape: tuple[int, int, int]) -> Tensor:
+    return scratch[: prod(shape)].view(shape)
 
 
 def _softmax(scores: Tensor) -> Tensor:

@@ -32,7 +32,14 @@ from attention.weights import HeadWeights
 
 HEADS, HEAD_DIM = 12, 64
 WIDTH = HEADS * HEAD_DIM
-BATCHED, SDPA, TORCH_CORE, C_CORE = "batched", "SDPA, no patterns", "capture, torch", "capture, C"
+BATCHED, SDPA, PACKED = "batched", "SDPA, no patterns", "capture, torch, packed"
+TORCH_CORE, C_CORE = "capture, torch", "capture, C"
+# Length, who, how many times as fast as batched at least.
+AIMS = (
+    *((1024, name, 4.0) for name in (C_CORE, PACKED, TORCH_CORE)),
+    *((256, name, 1.25) for name in (PACKED, TORCH_CORE)),
+    (256, C_CORE, 1.8),
+)
 ROUNDS = 5
 Call = Callable[[], object]
 
@@ -98,7 +105,10 @@ def core_calls(length: int) -> tuple[dict[str, Call], Tensor]:
     def sdpa():
         return scaled_dot_product_attention(q, k, v, is_causal=True), None
 
-    calls: dict[str, Call] = {BATCHED: batched, "batched, mask added": eager}
+    def packed():
+        return capture.attend_packed(q, k, v, scale=scale)
+
+    calls: dict[str, Call] = {BATCHED: batched, "batched, mask added": eager, PACKED: packed}
     calls |= {name: with_core(core, triangle) for name, core in cores().items()}
     exact = (q.double() @ k.double().transpose(-2, -1) * scale).masked_fill(later, -torch.inf)
     return {**calls, SDPA: sdpa}, exact.softmax(dim=-1)
@@ -189,6 +199,8 @@ def measure(make, lengths: list[int], threads: int, seconds: float) -> dict[str,
             for name, call in calls.items():
                 pattern = call()[1]
                 entry = found.setdefault(name, Timed())
+                if isinstance(pattern, capture.PackedPattern):
+                    pattern = pattern.dense()
                 if pattern is not None:
                     off = float((pattern.double() - exact).abs().max())
                     entry.off = max(off, entry.off or 0.0)
@@ -226,12 +238,10 @@ def table(title: str, found: dict[str, Timed], lengths: list[int]) -> None:
 
 def aims(found: dict[str, Timed], lengths: list[int], threads: int) -> None:
     """Those of the core, in the same run."""
-    for length, core, least in ((1024, None, 4.0), (256, TORCH_CORE, 1.25), (256, C_CORE, 1.8)):
-        names = [core] if core else [name for name in (C_CORE, TORCH_CORE) if name in found]
-        for name in names:
-            if length in lengths and name in found:
-                ratio = found[BATCHED].p10(length) / found[name].p10(length)
-                say(f"{name} at {length}, {threads} thread(s)", ratio, ratio >= least, least)
+    for length, name, least in AIMS:
+        if length in lengths and name in found:
+            ratio = found[BATCHED].p10(length) / found[name].p10(length)
+            say(f"{name} at {length}, {threads} thread(s)", ratio, ratio >= least, least)
     worst = max(entry.off for entry in found.values() if entry.off is not None)
     click.echo(f"- patterns off float64 by at most {worst:.1e} of 1e-6: {verdict(worst <= 1e-6)}")
 

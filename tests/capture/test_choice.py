@@ -131,6 +131,14 @@ def test_cache_that_cannot_be_written_to_is_done_without(cache, monkeypatch):
         return keep(library, kind, folder)
 
     monkeypatch.setattr(compiler, "keep", read_only)
+    folder = choice.tempfile.TemporaryDirectory
+
+    def elsewhere(*, prefix, dir=None):
+        if dir is not None:
+            raise OSError(30, "Read-only file system")
+        return folder(prefix=prefix)
+
+    monkeypatch.setattr(choice.tempfile, "TemporaryDirectory", elsewhere)
     assert Choice().get().name == "C"
     assert list(cache.iterdir()) == []
 
