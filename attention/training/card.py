@@ -212,8 +212,8 @@ def _recipe(facts: CardFacts) -> str:
         f"AdamW the rest. {facts.environment}",
         "",
         "| stage | tokens a row | repeated random | mirrored random | copied passages "
-        "| optimizer | learning rate | ends |",
-        "|---|---|---|---|---|---|---|---|",
+        "| heads | optimizer | learning rate | ends |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for stage in facts.stages:
         fall = (
@@ -226,10 +226,17 @@ def _recipe(facts: CardFacts) -> str:
         lines.append(
             f"| {stage.name} | {stage.length} | {stage.mix.random:.0%}, of which "
             f"{stage.mix.from_pool:.0%} of the 512 commonest | {stage.mix.mirrored:.0%} | "
-            f"{stage.mix.copies:.0%} | {stage.optimizer} | {fall} | "
+            f"{stage.mix.copies:.0%} | {_heads_of(stage)} | {stage.optimizer} | {fall} | "
             f"{gate}, at most {stage.max_steps:,} steps |"
         )
     return "\n".join(lines)
+
+
+def _heads_of(stage: Stage) -> str:
+    """What is done to heads besides training them."""
+    anew = [f"L{layer}H{head} begins anew" for layer, head in stage.restarted]
+    left_out = [f"each left out of {stage.drop_heads:.0%} of the rows"] if stage.drop_heads else []
+    return ", ".join(anew + left_out) or "all"
 
 
 def _log(log: list[LogEntry]) -> str:

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from attention.errors import ConfigError, require_index
 from attention.model import LanguageModel
 
 STD = 0.02
@@ -24,3 +25,26 @@ def initialise(model: LanguageModel, generator: torch.Generator) -> None:
             nn.init.normal_(parameter, std=std, generator=generator)
         elif name.endswith("bias"):
             nn.init.zeros_(parameter)
+
+
+@torch.no_grad()
+def restart_head(model: LanguageModel, layer: int, head: int, generator: torch.Generator) -> None:
+    """Let one head begin anew, silent at first: its q, k, v drawn as above, its rows of W_O zero.
+
+    Raises:
+        ConfigError: there is no such layer or head, or heads share their keys.
+    """
+    weights = model.head_weights(layer)
+    require_index("head", head, weights.num_heads)
+    if weights.W_K.shape[0] != weights.num_heads:
+        raise ConfigError("restarted must name heads with keys of their own; these share them.")
+    fresh = weights.map(torch.clone)
+    for name, part in fresh.parts().items():
+        if part is None or name == "b_O":
+            continue
+        if name in ("W_Q", "W_K", "W_V"):
+            part[head].normal_(std=STD, generator=generator)
+        else:  # biases, and what the head adds to the stream
+            part[head].zero_()
+    attention = model.blocks[layer].attn
+    attention.load_state_dict(fresh.to_state_dict(attention.layout))

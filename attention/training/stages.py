@@ -46,6 +46,8 @@ class Stage:
         warmup_steps: steps in which the learning rate rises from nothing.
         max_steps: where the stage ends at the latest.
         optimizer: a key of OPTIMIZERS.
+        drop_heads: share of the heads left out of each row at random; see `heads_dropped`.
+        restarted: heads (layer, head) that begin anew with the stage; see `restart_head`.
         until: the gate that ends it earlier, or None.
     """
 
@@ -58,6 +60,8 @@ class Stage:
     final: float = 1.0
     warmup_steps: int = 100
     optimizer: str = "adamw"
+    drop_heads: float = 0.0
+    restarted: tuple[tuple[int, int], ...] = ()
     until: Gate | None = None
 
     def __post_init__(self) -> None:
@@ -65,6 +69,8 @@ class Stage:
             if getattr(self, name) < 1:
                 raise HeadscopeError(f"{name} must be at least 1; got {getattr(self, name)}")
         require_optimizer(self.optimizer)
+        if not 0 <= self.drop_heads < 1:
+            raise HeadscopeError(f"drop_heads must be 0 to below 1; got {self.drop_heads}")
         if not 0 <= self.hold <= 1:
             raise HeadscopeError(f"hold must be a share from 0 to 1; got {self.hold}")
 
@@ -111,12 +117,30 @@ LONG = Stage(
     length=256,
     mix=RowMix(random=0.08, copies=0.10, mirrored=0.05),
     learning_rate=1.5e-3,
-    hold=0.20,
-    final=0.05,
-    max_steps=2_600,
+    max_steps=400,
     optimizer="muon",
 )
-STAGES: tuple[Stage, ...] = (HEADS, MIRRORS, LANGUAGE, LONG)
+ALONE = Stage(  # each head left out at times, so that none depends on its neighbour
+    name="heads alone",
+    length=256,
+    mix=RowMix(random=0.12, copies=0.16),
+    learning_rate=1.5e-3,
+    max_steps=350,
+    optimizer="muon",
+    drop_heads=0.25,
+)
+SETTLE = Stage(  # L0H7 had taken the common words from the previous-token head L0H0
+    name="settle",
+    length=256,
+    mix=RowMix(random=0.08, copies=0.12),
+    learning_rate=1.5e-3,
+    hold=0.35,
+    final=0.05,
+    max_steps=1_300,
+    optimizer="muon",
+    restarted=((0, 7),),
+)
+STAGES: tuple[Stage, ...] = (HEADS, MIRRORS, LANGUAGE, LONG, ALONE, SETTLE)
 
 
 def shortened(stages: tuple[Stage, ...], last_steps: int) -> tuple[Stage, ...]:

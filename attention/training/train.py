@@ -16,8 +16,9 @@ from attention.model import LanguageModel
 from attention.model_config import ModelConfig
 from attention.tokens import Tokenizer
 from attention.training.checkpoint import LogEntry, Progress, load_checkpoint, save_checkpoint
+from attention.training.drop_heads import heads_dropped
 from attention.training.evaluate import Evaluation, evaluate
-from attention.training.initialise import initialise
+from attention.training.initialise import initialise, restart_head
 from attention.training.optimizers import Optimizers
 from attention.training.rows import IGNORED, Texts, make_batch
 from attention.training.stages import STAGES, Stage
@@ -140,11 +141,16 @@ class Trainer:
         started = time.perf_counter()
         stage, progress, settings = self.stage, self.progress, self.settings
         share = self.stage_share()
+        if progress.step == 0:
+            self.restart_heads()
         self.optimizer.set_rate(stage.rate(progress.step, share))
         rng = np.random.default_rng((settings.seed, progress.stage, progress.step))
         rows = max(1, settings.tokens_per_step // stage.length)
         inputs, targets = make_batch(rows, stage.length, stage.mix, texts=self.texts, rng=rng)
-        progress.recent.append(self.learn(torch.from_numpy(inputs), torch.from_numpy(targets)))
+        generator = torch.Generator().manual_seed(int(rng.integers(1 << 31)))
+        with heads_dropped(self.model, stage.drop_heads, generator):
+            loss = self.learn(torch.from_numpy(inputs), torch.from_numpy(targets))
+        progress.recent.append(loss)
         progress.step += 1
         progress.tokens += inputs.size
         progress.seconds += time.perf_counter() - started
@@ -156,6 +162,12 @@ class Trainer:
             self.optimizer = self.make_optimizer()
         if ended or progress.step % settings.save_every == 0:
             self.save()
+
+    def restart_heads(self) -> None:
+        """Let the stage's heads begin anew; the same ones in the same way after a kill."""
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        for layer, head in self.stage.restarted:
+            restart_head(self.model, layer, head, generator)
 
     def learn(self, inputs: Int64[Tensor, "rows pos"], targets: Int64[Tensor, "rows pos"]) -> float:
         """Take one optimizer step; return the loss, nats a token.

@@ -4,7 +4,7 @@ import pytest
 
 from attention.errors import HeadscopeError
 from attention.training.rows import RowMix
-from attention.training.stages import STAGES, Stage, shortened
+from attention.training.stages import STAGES, Gate, Stage, shortened
 
 FALLING = Stage(
     name="s",
@@ -40,6 +40,17 @@ def test_only_the_last_stage_is_shortened():
     short = shortened(STAGES, 17)
     assert short[:-1] == STAGES[:-1]
     assert short[-1].max_steps == 17
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_a_share_of_heads_that_leaves_none_is_refused(share):
+    with pytest.raises(HeadscopeError, match="drop_heads must be 0 to below 1"):
+        replace(FALLING, drop_heads=share)
+
+
+def test_a_gate_on_an_unknown_score_is_refused():
+    with pytest.raises(HeadscopeError, match=r"metric must be one of .*; got 'beauty'"):
+        Gate("beauty", 0.5)
 
 
 def test_a_stage_without_steps_is_refused():

@@ -21,7 +21,15 @@ MODEL = ModelConfig(
 MIX = RowMix(random=0.5, copies=0.2)
 FIRST = Stage(name="first", length=16, mix=MIX, learning_rate=5e-3, max_steps=5, warmup_steps=2)
 SECOND = Stage(
-    name="second", length=17, mix=MIX, learning_rate=5e-3, max_steps=4, hold=0.4, final=0.05
+    name="second",
+    length=17,
+    mix=MIX,
+    learning_rate=5e-3,
+    max_steps=4,
+    hold=0.4,
+    final=0.05,
+    drop_heads=0.3,
+    restarted=((1, 2),),
 )
 
 
@@ -62,6 +70,24 @@ def test_a_killed_run_goes_on_and_ends_as_one_never_killed(tmp_path):
     for name, weight in whole.model.state_dict().items():
         torch.testing.assert_close(resumed.model.state_dict()[name], weight, rtol=0, atol=0)
     assert without_time(resumed.progress.log) == without_time(whole.progress.log)
+
+
+def test_heads_begin_anew_with_their_stage_and_only_then(tmp_path):
+    trainer = make_trainer(tmp_path)
+    while trainer.stage is FIRST:
+        trainer.step()
+    before = trainer.model.head_weights(1).W_Q.clone()
+    trainer.optimizer.set_rate(0.0)
+    trainer.restart_heads()
+    after = trainer.model.head_weights(1).W_Q.clone()
+    assert not torch.equal(after[2], before[2])
+    torch.testing.assert_close(after[:2], before[:2], rtol=0, atol=0)
+    trainer.step()
+    first = trainer.model.head_weights(1).W_Q[2].clone()
+    trainer.step()  # goes on from there: it does not begin anew in each step
+    second = trainer.model.head_weights(1).W_Q[2]
+    assert (second - first).abs().max() < 0.02
+    assert (first - after[2]).abs().max() < 0.02
 
 
 def test_a_run_that_is_over_does_nothing_when_started_again(tmp_path):
