@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attention.benchmark import BenchmarkSettings, Measurement, sweep
+    from attention.benchmark import BenchmarkSettings, Measurement
+    from attention.benchmark.sweep import sweep
     from attention.config import AttentionConfig
     from attention.devices import Device, available_devices
     from attention.errors import HeadscopeError

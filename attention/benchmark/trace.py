@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._C._autograd import DeviceType
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -143,10 +144,8 @@ def _profiled(module: AttentionModule, x: Tensor) -> profile:
     if x.device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
     settings = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
-    with (
-        profile(activities=activities, experimental_config=settings, acc_events=True) as profiler,
-        record_function(FORWARD),
-    ):
+    profiler = profile(activities=activities, experimental_config=settings, acc_events=True)
+    with profiler, record_function(FORWARD):
         module(x)
     return profiler
 
@@ -179,7 +178,7 @@ def analyse(events: Iterable[FunctionEvent]) -> Trace:
     Args:
         events: of a pass that is marked FORWARD, its heads as `heads_marked` does.
     """
-    on_cpu = [event for event in events if event.device_type == torch.autograd.DeviceType.CPU]
+    on_cpu = [event for event in events if event.device_type == DeviceType.CPU]
     [whole] = [event for event in on_cpu if event.name == FORWARD]
     begin, end = whole.time_range.start, whole.time_range.end
     called = [

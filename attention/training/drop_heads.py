@@ -30,7 +30,8 @@ def heads_dropped(model: LanguageModel, share: float, generator: torch.Generator
         by_head = z.unflatten(-1, (num_heads, -1))
         return ((by_head * (kept / (1 - share)).to(z.dtype)).flatten(-2),)
 
-    layers = [block.attn.out_proj for block in model.blocks] if share else []
+    blocks = model.blocks if share else ()
+    layers = [block.get_submodule("attn.out_proj") for block in blocks]
     hooks = [layer.register_forward_pre_hook(drop) for layer in layers]
     try:
         yield

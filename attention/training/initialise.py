@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from attention.errors import ConfigError, require_index
+from attention.implementations.base import AttentionModule
 from attention.model import LanguageModel
 
 STD = 0.02
@@ -46,5 +47,6 @@ def restart_head(model: LanguageModel, layer: int, head: int, generator: torch.G
             part[head].normal_(std=STD, generator=generator)
         else:  # biases, and what the head adds to the stream
             part[head].zero_()
-    attention = model.blocks[layer].attn
+    attention = model.blocks[layer].get_submodule("attn")
+    assert isinstance(attention, AttentionModule)  # a Block builds no other
     attention.load_state_dict(fresh.to_state_dict(attention.layout))
