@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attention.benchmark.summary import Row
 
 BAND_OPACITY = 0.15
+LAST = 2000  # in the legend, where Plotly's own rank is 1000
 LONGEST_NAME = 48  # characters of another machine in the legend
 
 
@@ -153,6 +154,7 @@ def _limit(timing: Timing, ink: Ink) -> go.Scatter:
         mode="lines",
         line={"color": ink.muted, "dash": "longdash", "width": 1.5},
         name="Limit: plain matrix products",
+        legendrank=LAST,
         hoverinfo="skip",
         showlegend=bool(found),
     )
@@ -189,6 +191,7 @@ def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
         line={"color": ink.muted, "dash": "dot", "width": 1.5},
         marker={"symbol": "circle-open", "size": 9},
         name=f"Dotted: {escaped(place[:LONGEST_NAME])}",
+        legendrank=LAST + 1,
     )
     return [*found, key]
 

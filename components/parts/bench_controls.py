@@ -9,6 +9,7 @@ import streamlit as st
 from attention.config import divisors
 from attention.errors import ConfigError, HeadscopeError
 from components import messages, resources, state
+from components.figures.quantities import QUANTITIES, offered
 from components.parts import bench_compared
 from components.sidebar import Run
 
@@ -154,6 +155,27 @@ def draw_question() -> None:
         key=state.slot("reading"),
         on_change=state.take,
         args=("reading",),
+        label_visibility="collapsed",
+    )
+
+
+def draw_figure(settings: "BenchmarkSettings") -> None:
+    """What the chart and the table show.
+
+    Not among what grows: redrawn twice a second, the control lost what the address says before a
+    slow browser had drawn it.
+    """
+    keys = offered(settings)
+    if state.text("figure") not in keys:
+        state.put("figure", keys[0])
+    st.segmented_control(
+        "Chart",
+        keys,
+        format_func=lambda key: QUANTITIES[key].title,
+        key=state.slot("figure"),
+        on_change=state.take,
+        args=("figure",),
+        required=True,
         label_visibility="collapsed",
     )
 

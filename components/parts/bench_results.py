@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components import state, theme
-from components.figures.quantities import QUANTITIES, Quantity, offered
+from components.figures.quantities import QUANTITIES, Quantity
 from components.figures.timing import Timing, timing_figure
 from components.jobs import Progress, benchmark_job
 from components.live import live_chart
@@ -75,9 +75,8 @@ def _grow(asked: Asked, was_running: bool) -> None:
         if progress.error:
             warn(progress.error)
         table = rows(progress.measurements)
-        quantity = _quantity(asked.settings)
+        quantity = QUANTITIES[state.text("figure")]
         _chart(asked, table, progress, quantity)
-        bench_overlay.say(asked.settings, table)
         bench_table.draw(asked.settings, table, quantity)
         _conditions(asked.settings, table)
         _formulas(asked)
@@ -113,24 +112,6 @@ def work_words(progress: Progress) -> str:
     return f"{heads}{progress.done} of {progress.of} head counts done{left}"
 
 
-def _quantity(settings: "BenchmarkSettings") -> Quantity:
-    """The choice of what the chart and the table show."""
-    keys = offered(settings)
-    if state.text("figure") not in keys:
-        state.put("figure", keys[0])
-    st.segmented_control(
-        "Chart",
-        keys,
-        format_func=lambda key: QUANTITIES[key].title,
-        key=state.slot("figure"),
-        on_change=state.take,
-        args=("figure",),
-        required=True,
-        label_visibility="collapsed",
-    )
-    return QUANTITIES[state.text("figure")]
-
-
 def _chart(asked: Asked, table: "list[Row]", progress: Progress, quantity: Quantity) -> None:
     from attention.benchmark.summary import crossover, lines, sentences
 
@@ -148,6 +129,7 @@ def _chart(asked: Asked, table: "list[Row]", progress: Progress, quantity: Quant
     if said:
         first, *others = map(plain, said)
         st.markdown(" ".join([f"**{first}**", *others]))
+    bench_overlay.say(settings, table)
     st.caption(plain(shape_words(settings, asked.heads)))
 
 

@@ -17,6 +17,7 @@ def render() -> None:
     question, sizes = st.columns([2, 3], gap="medium", vertical_alignment="center")
     with question:
         bench_controls.draw_question()
+        bench_controls.draw_figure(asked.settings)
     with sizes:
         with st.container(key="bench_sizes", horizontal=True, vertical_alignment="bottom"):
             bench_controls.draw_sizes(asked, tokens)
