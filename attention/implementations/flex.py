@@ -60,18 +60,21 @@ def kernel_for(kind: str, dtype: torch.dtype, sizes: tuple[int, int, int]) -> Ca
     Args:
         kind: of the device: cpu, cuda, mps.
         dtype: of q, k and v.
-        sizes: heads, kv heads, head_dim: each has a kernel of its own, which layers share.
+        sizes: heads, kv heads, head_dim; layers of the same sizes share a kernel.
     """
     narrow = kind != "cpu" or dtype in COMPILED_IN
+    inside = torch.compiler.is_compiling()  # the layer is being compiled, and this with it
+    if narrow and not inside and why_not_compiled(kind) is None:
+        return compiled_for(kind, dtype, sizes)
     plain: Callable[..., Tensor] = flex_attention
-    if torch.compiler.is_compiling():  # the layer is compiled, and this with it
-        return plain
-    return compiled_for(sizes) if narrow and why_not_compiled(kind) is None else plain
+    return plain
 
 
 @cache
-def compiled_for(sizes: tuple[int, int, int]) -> Callable[..., Tensor]:
-    """A kernel for these sizes; isolated, for after 8 the others would run uncompiled."""
+def compiled_for(
+    kind: str, dtype: torch.dtype, sizes: tuple[int, int, int]
+) -> Callable[..., Tensor]:
+    """A kernel of its own for each; isolated, for after 8 the others would run uncompiled."""
     compiled: Callable[..., Tensor] = torch.compile(  # type: ignore[call-overload]
         flex_attention, isolate_recompiles=True
     )

@@ -30,7 +30,7 @@ def compiling_on(monkeypatch):
 def test_compiled_kernel_is_the_batched_layer():
     # Heads 5 wide and 11 tokens: neither fits the kernel's blocks.
     kernel = flex.kernel_for("cpu", torch.float32, (9, 3, 5))
-    assert kernel is flex.compiled_for((9, 3, 5))
+    assert kernel is flex.compiled_for("cpu", torch.float32, (9, 3, 5))
     with torch.no_grad():
         torch.testing.assert_close(build()(x_of()), build("batched")(x_of()))
 
@@ -42,9 +42,11 @@ def test_float64_and_a_machine_without_a_compiler_take_the_plain_operators(monke
     assert flex.kernel_for("cpu", torch.float32, (9, 3, 5)) is not flex.flex_attention
 
 
-def test_kernels_are_shared_by_layers_of_the_same_sizes():
-    assert flex.compiled_for((9, 3, 5)) is flex.compiled_for((9, 3, 5))
-    assert flex.compiled_for((9, 3, 5)) is not flex.compiled_for((3, 3, 5))
+def test_kernels_are_shared_by_layers_of_the_same_sizes_and_dtype():
+    kernel = flex.compiled_for("cpu", torch.float32, (9, 3, 5))
+    assert flex.compiled_for("cpu", torch.float32, (9, 3, 5)) is kernel
+    assert flex.compiled_for("cpu", torch.float32, (3, 3, 5)) is not kernel
+    assert flex.compiled_for("cpu", torch.bfloat16, (9, 3, 5)) is not kernel
 
 
 def test_blocks_of_a_square_and_after_a_cache():
