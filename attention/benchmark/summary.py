@@ -213,7 +213,7 @@ def _limit(table: Sequence[Row]) -> str | None:
         if shares:
             return (
                 f"Of the FLOP/s of plain matrix products of the same shapes, at "
-                f"{_heads(row.num_heads)}: {', '.join(shares)}."
+                f"{_heads(row.num_heads)}: {'; '.join(shares)}."
             )
     return None
 

@@ -132,7 +132,7 @@ def test_share_of_the_limit_is_told_at_the_most_heads_that_have_one():
     found.append(point("looped", 8, 9.0))
     assert (
         "Of the FLOP/s of plain matrix products of the same shapes, at 4 heads: "
-        "Loop 25%, Batch 75%." in sentences(TOTAL, rows(found))
+        "Loop 25%; Batch 75%." in sentences(TOTAL, rows(found))
     )
 
 
