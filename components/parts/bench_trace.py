@@ -43,7 +43,7 @@ def draw(asked: Asked) -> None:
         _show(found, name, asked.heads)
 
 
-@st.cache_data(max_entries=KEPT, show_spinner=False, scope="session")
+@st.cache_data(max_entries=KEPT, show_spinner=False)
 def _trace(settings: "BenchmarkSettings", num_heads: int, name: str) -> "Trace":
     from attention.benchmark import Worker
 
