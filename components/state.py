@@ -91,7 +91,7 @@ ENTRIES: dict[str, Entry] = {
         number("threads", 0, most=1024),  # 0: half the cores
         # Explore.
         number("layer", 1),  # an induction head of the embedded model
-        number("head", 3),
+        number("head", 0),
         number("query", -1, least=-1),  # -1: the last token
         number("timed_heads", 0),  # 0: all
         choice("colour", "cividis", "viridis"),

@@ -98,8 +98,8 @@ def _results(facts: CardFacts) -> str:
 def missing_kinds(scores: dict[str, HeadTable]) -> list[str]:
     """Say of which kinds of head there is none."""
     return [
-        f"No head is a {HEAD_METRICS[name].label} head: the best score is "
-        f"{best_head(table)[0]:.2f}, under {HEAD_METRICS[name].threshold:g}."
+        f"On repeated random tokens no head is a {HEAD_METRICS[name].label} head: the best "
+        f"score is {best_head(table)[0]:.2f}, under {HEAD_METRICS[name].threshold:g}."
         for name, table in scores.items()
         if best_head(table)[0] < HEAD_METRICS[name].threshold
     ]

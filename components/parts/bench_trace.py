@@ -37,7 +37,7 @@ def draw(asked: Asked) -> None:
             )
             again = st.button("Trace again", key="bench_trace_again")
         if again:
-            _trace.clear()
+            _trace.clear(asked.settings.family, asked.heads, name)
         with st.spinner("Tracing one pass …"):
             found = _trace(asked.settings.family, asked.heads, name)
         _show(found, name, asked.heads)

@@ -17,7 +17,7 @@ IMAGES = ROOT / "docs" / "images"
 SIZE: ViewportSize = {"width": 1280, "height": 800}
 TALL: ViewportSize = {"width": 1280, "height": 1000}  # so that nothing covers a grid
 ACTION_LIMIT_MS = 120_000
-EXPLORE = "?layer=1&head=3&query=17"
+EXPLORE = "?layer=1&head=0&query=17"
 LOOP_VS_BATCH = "?view=loop-vs-batch&heads=16&max_heads=16"
 GRIDS = {  # picture: sample
     "grid-name": "repeated name",

@@ -78,10 +78,10 @@ def test_the_limits_are_those_of_the_texts_it_had(facts):
 
 
 def test_the_card_says_which_kinds_of_head_are_missing(facts):
-    assert "No head is a" not in write_card(facts)
+    assert "no head is a" not in write_card(facts)
     none = {"duplicate_token": np.full((2, 3), 0.03)}
     card = write_card(replace(facts, scores=facts.scores | none))
-    assert "No head is a duplicate token head: the best score is 0.03, under" in card
+    assert "no head is a duplicate token head: the best score is 0.03, under" in card
 
 
 def test_an_unfinished_model_says_so(facts):
