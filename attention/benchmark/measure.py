@@ -106,15 +106,14 @@ def _examine(layer: Layer, name: str, facts: dict[str, Any]) -> _Subject:
     Compiling is timed by this run, apart from the samples.
     """
     module = build(layer, name)
-    found = asdict(check(layer, module))
-    done = work(layer.sizes, IMPLEMENTATIONS[name])
-    run = call(layer, module)
-    compile_s = None
-    if found["equal"]:
-        with torch.inference_mode():
-            if layer.settings.compiled:
-                compile_s = time_compiling(_waited_for(run, layer)).seconds
+    run, compile_s = call(layer, module), None
+    with torch.inference_mode():
+        if layer.settings.compiled:  # before the check, which compiles most of the same again
+            compile_s = time_compiling(_waited_for(run, layer)).seconds
+        found = asdict(check(layer, module))
+        if found["equal"]:
             run()
+    done = work(layer.sizes, IMPLEMENTATIONS[name])
     output = (layer.settings.batch, layer.settings.seq_len, layer.config.d_model)
     told = {"weights": describe_weights(module), "output": output, "compile_s": compile_s}
     return _Subject(run, {**facts, **found, **told, "flops": done.flops, "moved_bytes": done.bytes})
