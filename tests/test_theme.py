@@ -70,10 +70,11 @@ def test_white_shows_on_the_accent(theme, least):
     assert contrast([255, 255, 255], channels(THEME[theme]["primaryColor"])) >= least
 
 
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-def test_each_implementation_has_a_mark_of_its_own_that_shows_on_both_pages(name):
+@pytest.mark.parametrize("name", MARKS)
+def test_each_mark_is_an_implementations_own_and_shows_on_both_pages(name):
+    assert name in IMPLEMENTATIONS
     look = mark(name)
-    assert look is not SPARE
+    assert look.symbol != SPARE.symbol
     assert [other for other, m in MARKS.items() if m.symbol == look.symbol] == [name]
     for page in ("light", "dark"):
         behind = channels(THEME[page]["backgroundColor"])
