@@ -231,7 +231,7 @@ def table(title: str, found: dict[str, Timed], lengths: list[int]) -> None:
         for length in lengths:
             p10, median = entry.p10(length), float(np.median(entry.samples[length]))
             ratio = "" if base is None else f", {base.p10(length) / p10:.2f}×"
-            cells.append(f"{p10:.3g} ({median:.3g}){ratio}")
+            cells.append(f"{p10:.4g} ({median:.4g}){ratio}")
         off = "–" if entry.off is None else f"{entry.off:.1e}"
         click.echo(f"| {name} | {' | '.join(cells)} | {off} |")
 
