@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
+from components.figures.labels import TEXT_FONT
 from components.theme import Ink
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def hover(operator: "Operator", lane: str) -> str:
 
 
 def _layout(trace: "Trace", lanes: dict[int | None, str], ink: Ink) -> dict[str, Any]:
-    font = {"size": FONT_PX, "color": ink.text}
+    font = {"size": FONT_PX, "color": ink.text, "family": TEXT_FONT}
     axis = {
         "gridcolor": ink.line,
         "linecolor": ink.line,

@@ -66,6 +66,16 @@ def take_loop_vs_batch(page: Page, url: str, scheme: str) -> None:
     page.screenshot(path=IMAGES / f"loop-vs-batch-{scheme}.png")
 
 
+def take_trace(page: Page, url: str, scheme: str) -> None:
+    """One forward pass of the loop over time."""
+    page.goto(f"{url}/?view=loop-vs-batch&heads=8&max_heads=8")
+    settle(page)
+    page.get_by_text("Do heads ever run at once?").click()
+    page.locator(".st-key-bench_trace_chart .js-plotly-plot").wait_for()
+    settle(page)
+    page.locator(".st-key-bench_trace").screenshot(path=IMAGES / f"trace-{scheme}.png")
+
+
 def take_grids(page: Page, url: str, scheme: str) -> None:
     """The layer of the head that shows each sample best, that head framed."""
     texts = {sample.name: sample.text for sample in SAMPLES}
@@ -91,6 +101,7 @@ def take_forming(page: Page, url: str, scheme: str) -> None:
 PICTURES = {
     "explore": take_explore,
     "loop-vs-batch": take_loop_vs_batch,
+    "trace": take_trace,
     "grid": take_grids,
     "forming": take_forming,
 }
