@@ -55,9 +55,13 @@ def _calls(found: Trace, title: str) -> str:
         return f"{title} dispatches {found.calls} operators, for all heads together."
     outside = found.calls - found.calls_in_heads
     return (
-        f"{title} dispatches {found.calls} operators: {number(found.calls_in_heads / count)} for "
+        f"{title} dispatches {found.calls} operators: {_each(found.calls_in_heads, count)} for "
         f"each of {count} heads, and {outside} for the layer."
     )
+
+
+def _each(calls: int, count: int) -> str:
+    return number(calls / count) if calls % count else str(calls // count)
 
 
 def _shares(found: Trace) -> str:

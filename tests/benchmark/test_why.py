@@ -31,7 +31,7 @@ def test_heads_that_follow_each_other_do_not_overlap():
         "No two heads run at once: the operators of the 2 heads follow each other on 1 thread, "
         "0 µs of overlap in 1.00 ms."
     )
-    assert calls == "Loop dispatches 190 operators: 89.0 for each of 2 heads, and 12 for the layer."
+    assert calls == "Loop dispatches 190 operators: 89 for each of 2 heads, and 12 for the layer."
     assert shares == (
         "Where the time goes under the profiler: GEMM 75%, the time between operators, in "
         "Python 25%."
@@ -43,6 +43,10 @@ def test_heads_at_once_are_told_with_how_long():
     assert why(at_once, "looped")[0] == (
         "Operators of two heads or more run at once for 0.250 ms of 1.00 ms (25%), on 2 threads."
     )
+
+
+def test_heads_that_differ_in_their_operators_are_told_by_their_mean():
+    assert "89.5 for each of 2 heads" in why(replace(LOOP, calls_in_heads=179), "looped")[1]
 
 
 @pytest.mark.parametrize(
