@@ -39,6 +39,8 @@ class BenchmarkSettings:
         d_in: width of the input, features; by default d_out, or 768 with d_out_per_head.
         num_kv_heads: key and value heads, shared evenly; None for one to each head.
         seq_len: tokens.
+        context_length: tokens that the layer is made for, by default seq_len; the book's loop
+            converts a mask of that side in every head.
         batch: sequences.
         passes: forward, or forward and backward together.
         device: cpu, cuda:0, mps.
@@ -60,6 +62,7 @@ class BenchmarkSettings:
     d_in: int | None = None
     num_kv_heads: int | None = None
     seq_len: int = 64
+    context_length: int | None = None
     batch: int = 1
     passes: Passes = "forward"
     device: str = "cpu"
@@ -86,6 +89,7 @@ class BenchmarkSettings:
                 raise ConfigError(f"{name} must be a list of at least one; got {value!r}.")
         for name in ("seq_len", "batch", "threads", "rounds"):
             require_positive(name, getattr(self, name))
+        self._check_context()
         for name in self.implementations:
             require_choice("implementation", name, list(IMPLEMENTATIONS))
         require_choice("passes", self.passes, get_args(Passes))
@@ -101,6 +105,16 @@ class BenchmarkSettings:
                 raise ConfigError(f"{name} must be above 0 seconds; got {seconds!r}.")
         for num_heads in self.heads:
             self.config(num_heads)
+
+    def _check_context(self) -> None:
+        if self.context_length is None:
+            return
+        require_positive("context_length", self.context_length)
+        if self.context_length < self.seq_len:
+            raise ConfigError(
+                f"context_length must be at least seq_len {self.seq_len}; "
+                f"got {self.context_length}."
+            )
 
     @property
     def reading(self) -> Reading:
@@ -128,7 +142,7 @@ class BenchmarkSettings:
             ConfigError: when a size is below 1, num_heads does not divide the total width, or
                 num_kv_heads does not divide num_heads.
         """
-        kv, length = self.num_kv_heads, self.seq_len
+        kv, length = self.num_kv_heads, self.context_length or self.seq_len
         if self.d_out_per_head is not None:
             d_in = GPT2_WIDTH if self.d_in is None else self.d_in
             return AttentionConfig.per_head(

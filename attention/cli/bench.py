@@ -28,6 +28,11 @@ WIDTH = 768  # GPT-2's, where neither d_out nor d_out_per_head is given
 @click.option("--d-in", type=int, help=f"Width of the input; d_out, or {WIDTH} with the latter.")
 @click.option("--kv-heads", "num_kv_heads", type=int, help="Shared by the heads; all by default.")
 @click.option("--seq-len", default=64, show_default=True, help="Tokens.")
+@click.option(
+    "--context-length",
+    type=int,
+    help="Tokens that the layer is made for; seq-len by default. looped_book's mask has that side.",
+)
 @click.option("--batch", default=1, show_default=True, help="Sequences.")
 @click.option(
     "--pass",

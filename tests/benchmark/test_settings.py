@@ -53,6 +53,11 @@ def test_exactly_one_width_must_be_given(widths):
     ("changes", "rule"),
     [
         ({"seq_len": 0}, "seq_len must"),
+        ({"context_length": 0}, "context_length must"),
+        (
+            {"seq_len": 11, "context_length": 10},
+            "context_length must be at least seq_len 11; got 10",
+        ),
         ({"batch": -1}, "batch must"),
         ({"threads": 0}, "threads must"),
         ({"rounds": 0}, "rounds must"),
@@ -129,3 +134,10 @@ def test_what_only_the_measuring_process_would_have_noticed_is_refused(changes, 
     # Some ended that process, which looked like a fault of ours; some measured nothing.
     with pytest.raises(ConfigError, match=message):
         settings(**changes)
+
+
+def test_layer_is_made_for_the_text_or_for_more():
+    assert settings(seq_len=11).config(3).context_length == 11
+    longer = settings(seq_len=11, context_length=1024)
+    assert longer.config(3).context_length == 1024
+    assert BenchmarkSettings.from_json(longer.to_json()) == longer
