@@ -15,8 +15,8 @@ from attention.benchmark.summary import lines, rows, sentences
 FORMAT, VERSION = "headscope-bench", 2  # of the JSON file; `imported` reads this version only
 # The settings that tell rows of several files apart.
 SETTINGS_COLUMNS = (
-    "reading", "d_in", "num_kv_heads", "seq_len", "context_length", "batch", "passes", "device", "dtype",
-    "threads", "allocator", "compiled", "l2",
+    "reading", "d_in", "num_kv_heads", "seq_len", "context_length", "batch", "passes", "device",
+    "dtype", "threads", "allocator", "compiled", "l2",
 )  # fmt: skip
 COLUMNS = (
     "num_heads", "implementation", "head_dim", "d_out", "median_ms", "p10_ms", "p90_ms",
