@@ -10,7 +10,8 @@ import torch
 
 from attention.loading import EMBEDDED, load_model
 from attention.scores import HEAD_METRICS, head_scores, label_heads, probe_scores
-from attention.training.evaluate import best_head, repeat_scores
+from attention.training.evaluate import best_head, repeat_scores, text_scores
+from attention.training.today import TODAY
 from components.samples import SAMPLES
 from components.state import ENTRIES
 
@@ -39,12 +40,8 @@ def probe(model):
 
 @pytest.fixture(scope="module")
 def ordinary(model):
-    """The mean of every head's scores over ordinary texts; NaN where none tells anything."""
-    found = [head_scores(model.run(text)) for text in ORDINARY]
-    return {
-        name: np.ma.masked_invalid([scores[name] for scores in found]).mean(axis=0).filled(np.nan)
-        for name in HEAD_METRICS
-    }
+    """The mean of every head's scores over ordinary texts."""
+    return text_scores(model, ORDINARY)
 
 
 @pytest.fixture(scope="module")
@@ -170,13 +167,17 @@ def test_every_score_of_the_card_is_that_of_the_weights(card, repeats):
         np.testing.assert_allclose(written, scores[metrics[title]], rtol=0, atol=0.0101)
 
 
-def test_best_heads_of_the_card_are_those_of_the_weights(card, repeats):
+def test_best_heads_of_the_card_are_those_of_the_weights(card, model, repeats):
     scores, accuracy = repeats
     written = {row[0].removeprefix("best head, "): row[1] for row in rows_of(card, "best head, ")}
     assert set(written) == {name.replace("_", " ") for name in HEAD_METRICS}
     for name, table in scores.items():
         found = float(written[name.replace("_", " ")].split()[0])
         assert found == pytest.approx(best_head(table)[0], abs=0.006)
+    on_text = {row[0]: row[1] for row in rows_of(card, "best head on today's sentences, ")}
+    for name, table in text_scores(model, TODAY).items():
+        row = on_text[f"best head on today's sentences, {name.replace('_', ' ')}"]
+        assert float(row.split()[0]) == pytest.approx(best_head(table)[0], abs=0.006)
     [[_, copied]] = rows_of(card, "repeated random tokens guessed right")
     assert float(copied) == pytest.approx(accuracy, abs=0.01)
 

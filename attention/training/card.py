@@ -25,7 +25,8 @@ class CardFacts:
         parameters: weights of the model.
         log: the run's log.
         scores: every head's scores on repeated random tokens, by metric.
-        copy_accuracy: on the same tokens.
+        on_text: the same on today's sentences.
+        copy_accuracy: on repeated random tokens.
         held_out: each text's end, by its name, read by this model.
         compared: the same texts read by an earlier model, or None.
         samples: prompts and what the model wrote after them.
@@ -40,6 +41,7 @@ class CardFacts:
     parameters: int
     log: list[LogEntry]
     scores: dict[str, HeadTable]
+    on_text: dict[str, HeadTable]
     copy_accuracy: float
     held_out: dict[str, Reading]
     compared: dict[str, Reading] | None
@@ -77,8 +79,9 @@ def _intro(facts: CardFacts) -> str:
 
 def _results(facts: CardFacts) -> str:
     best = [
-        f"| best head, {metric.replace('_', ' ')} | {score:.3f} (layer {layer}, head {head}) |"
-        for metric, table in facts.scores.items()
+        f"| best head{on}, {metric.replace('_', ' ')} | {score:.3f} (layer {layer}, head {head}) |"
+        for on, tables in (("", facts.scores), (" on today's sentences", facts.on_text))
+        for metric, table in tables.items()
         for score, layer, head in [best_head(table)]
     ]
     lines = [

@@ -1,5 +1,6 @@
 """What the training watches: loss on held-out text, copying, and what the heads do."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,21 @@ def repeat_scores(model: LanguageModel, probes: int = PROBES) -> tuple[dict[str,
         ]
     means = {name: np.mean([scores[name] for scores in found], axis=0) for name in found[0]}
     return means, float(np.mean(right))
+
+
+def text_scores(model: LanguageModel, texts: Iterable[str]) -> dict[str, HeadTable]:
+    """Return the means of the heads' scores over texts.
+
+    A text that says nothing of a score, as one without repeats of induction, is left out of its
+    mean; 0 where all are. A text is cut where the model's context ends.
+    """
+    tokenizer, room = model.tokenizer, model.config.context_length
+    assert tokenizer is not None  # a model that reads text has one
+    found = [head_scores(model.run(tokenizer.encode(text).ids[:room])) for text in texts]
+    return {
+        name: np.ma.masked_invalid([scores[name] for scores in found]).mean(axis=0).filled(0.0)
+        for name in found[0]
+    }
 
 
 def held_out_loss(model: LanguageModel, windows: Int64[Tensor, "rows pos"]) -> float:

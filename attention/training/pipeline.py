@@ -16,7 +16,7 @@ from attention.tokens import Tokenizer
 from attention.training.card import CardFacts
 from attention.training.corpus import CorpusFile, build_corpus
 from attention.training.data import TrainingData, split
-from attention.training.evaluate import evaluate
+from attention.training.evaluate import evaluate, text_scores
 from attention.training.export import export_model
 from attention.training.folders import require_folder
 from attention.training.measure import Reading, read_text, read_windows
@@ -157,6 +157,7 @@ def gather_facts(
         parameters=sum(p.numel() for p in model.parameters()),
         log=trainer.progress.log,
         scores=seen.scores,
+        on_text=text_scores(model, TODAY),
         copy_accuracy=seen.copy_accuracy,
         held_out=read_held_out(model, data),
         compared=None

@@ -28,6 +28,7 @@ def facts():
         parameters=4_270_000,
         log=[entry(step) for step in range(1, 101)],
         scores={"induction": induction},
+        on_text={"induction": induction},
         copy_accuracy=0.93,
         held_out={"austen": Reading(350.0, 100, 400), "wordnet": Reading(45.0, 10, 30)},
         compared=None,
@@ -75,6 +76,13 @@ def test_the_limits_are_those_of_the_texts_it_had(facts):
     without = replace(facts, files=[f for f in facts.files if f.source not in WRITTEN])
     assert "written by another small model" not in write_card(without)
     assert "The texts are mostly old" in write_card(without)
+
+
+def test_best_heads_on_text_stand_beside_those_on_random_tokens(facts):
+    on_text = {"previous_token": np.array([[0.1, 0.2, 0.3], [0.4, 0.96, 0.5]])}
+    card = write_card(replace(facts, on_text=on_text))
+    row = "| best head on today's sentences, previous token | 0.960 (layer 1, head 1) |"
+    assert row in card
 
 
 def test_the_card_says_which_kinds_of_head_are_missing(facts):

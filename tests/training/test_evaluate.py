@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,13 @@ from attention.config import AttentionConfig
 from attention.model import LanguageModel
 from attention.model_config import ModelConfig
 from attention.scores import HEAD_METRICS
-from attention.training.evaluate import Evaluation, evaluate, held_out_loss, repeat_scores
+from attention.training.evaluate import (
+    Evaluation,
+    evaluate,
+    held_out_loss,
+    repeat_scores,
+    text_scores,
+)
 from attention.training.initialise import initialise
 
 VOCAB_SIZE = 31
@@ -71,3 +78,31 @@ def test_the_best_head_is_named_by_layer_and_head():
     table[1, 2] = 0.9
     seen = Evaluation(loss=1.0, copy_accuracy=0.0, scores={"induction": table})
     assert seen.best("induction") == (0.9, 1, 2)
+
+
+class Words:
+    """A tokenizer whose texts are ids already."""
+
+    def encode(self, text):
+        return SimpleNamespace(ids=[0, *map(int, text.split())])
+
+    def label(self, token):
+        return str(token)
+
+
+def test_text_that_says_nothing_of_a_score_is_left_out_of_its_mean(model):
+    model.tokenizer = Words()
+    repeats, plain = "5 6 7 5 6 7", "8 9 10"  # nothing comes again in the second
+    both, one = text_scores(model, [repeats, plain]), text_scores(model, [repeats])
+    np.testing.assert_allclose(both["induction"], one["induction"])
+    assert not np.allclose(both["previous_token"], one["previous_token"])
+    assert not text_scores(model, [plain])["induction"].any()
+
+
+def test_text_is_cut_where_the_context_ends(model):
+    model.tokenizer = Words()
+    long = " ".join(str(i % 30 + 1) for i in range(50))
+    cut = " ".join(long.split()[:16])  # and <bos>
+    np.testing.assert_allclose(
+        text_scores(model, [long])["previous_token"], text_scores(model, [cut])["previous_token"]
+    )
