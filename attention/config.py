@@ -1,7 +1,7 @@
 """The shape of one multi-head attention layer, and the two readings of `d_out`."""
 
 from dataclasses import dataclass
-from math import isqrt
+from math import inf, isqrt
 
 from attention.errors import ConfigError, is_number, require_positive
 
@@ -26,6 +26,10 @@ class AttentionConfig:
         out_proj: whether the concatenated heads go through W_O.
         out_bias: whether W_O adds a bias.
         dropout: share of the pattern's weights dropped in training, 0 to 1; inactive in eval.
+        fixed_scale: the factor on q·k where it is another than 1/sqrt(head_dim).
+        soft_cap: scores are squeezed to within -soft_cap and soft_cap before the mask, as
+            soft_cap * tanh(score / soft_cap); None leaves them as they are.
+        window: how many tokens a query may attend to, its own the last of them; None for all.
     """
 
     d_in: int
@@ -38,6 +42,9 @@ class AttentionConfig:
     out_proj: bool = True
     out_bias: bool = True
     dropout: float = 0.0
+    fixed_scale: float | None = None
+    soft_cap: float | None = None
+    window: int | None = None
 
     def __post_init__(self) -> None:
         """Check every size and the combination of heads."""
@@ -50,6 +57,12 @@ class AttentionConfig:
             )
         if not is_number(self.dropout) or not 0.0 <= self.dropout < 1.0:
             raise ConfigError(f"dropout must be at least 0 and below 1; got {self.dropout!r}.")
+        for name in ("fixed_scale", "soft_cap"):
+            value = getattr(self, name)
+            if value is not None and (not is_number(value) or not 0.0 < value < inf):
+                raise ConfigError(f"{name} must be a number above 0; got {value!r}.")
+        if self.window is not None:
+            _require_size("window", self.window)
         if not self.out_proj and self.d_model != self.d_out:
             raise ConfigError(
                 f"d_model must equal d_out without out_proj; got {self.d_model} and {self.d_out}."
@@ -67,8 +80,12 @@ class AttentionConfig:
 
     @property
     def scale(self) -> float:
-        """The factor 1/sqrt(head_dim) on q·k (Vaswani et al. 2017, section 3.2.1)."""
-        return float(self.head_dim**-0.5)
+        """The factor on q·k: 1/sqrt(head_dim) (Vaswani et al. 2017, section 3.2.1), or its own."""
+        return float(self.head_dim**-0.5) if self.fixed_scale is None else float(self.fixed_scale)
+
+    def window_in(self, keys: int) -> int | None:
+        """The window where it leaves out any of so many keys; None where all are within it."""
+        return None if self.window is None or keys <= self.window else self.window
 
     @classmethod
     def total(

@@ -63,7 +63,8 @@ def load_model(
     where = find_device(device, _short(dtype))
     folder = _folder(source)
     family, config = _read_config(folder)
-    stored = _read_weights(folder / weights, family.weight_names(config))
+    names = {ours: stored.name for ours, stored in family.weights(config).items()}
+    stored = _read_weights(folder / weights, names)
     tokenizer = None
     if (folder / "tokenizer.json").exists():
         tokenizer = Tokenizer.from_file(folder / "tokenizer.json")
@@ -93,12 +94,16 @@ def save_model(
     """
     folder.mkdir(parents=True, exist_ok=True)
     format_ = find_family(family)
+    if format_.write_config is None:
+        raise ModelError(f"family must be one that can be written; got {family!r}.")
     written = {**format_.write_config(model.config), "torch_dtype": _short(dtype)}
     text = json.dumps(written, indent=2) + "\n"
     _replace(folder / "config.json", lambda part: part.write_text(text, encoding="utf-8"))
     state = model.state_dict()
-    names = format_.weight_names(model.config)
-    tensors = {other: state[ours].to(dtype).cpu().contiguous() for ours, other in names.items()}
+    tensors = {
+        stored.name: state[ours].to(dtype).cpu().contiguous()
+        for ours, stored in format_.weights(model.config).items()
+    }
     _replace(
         folder / weights,
         lambda part: save_file(tensors, part, metadata={"format": "pt"}),

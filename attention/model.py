@@ -6,11 +6,10 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from attention.ablation import Head, heads_by_layer
-from attention.blocks import Block, LayerObservation
+from attention.blocks import LayerObservation
 from attention.decoding import Attention, with_caches
 from attention.errors import ConfigError, TextError, require_index, require_positive, require_seed
 from attention.implementations import build_attention, find_implementation
@@ -18,15 +17,15 @@ from attention.implementations.base import AttentionModule
 from attention.layer_cache import LayerCache
 from attention.memory import memory_errors_as_sentences
 from attention.model_config import ModelConfig
-from attention.record import LayerRecord, PatternRule, RunRecord
-from attention.rotary import Rotary
+from attention.record import LayerRecord, RunRecord
 from attention.sampling import next_token, require_finite, require_temperature
 from attention.tokens import Ids, Tokenizer, Tokens, read
+from attention.transformer import Transformer, Watch
 from attention.weights import HeadWeights
 
 
-class LanguageModel(nn.Module):
-    """Embedding, blocks, norm, and the embedding again as the read-out.
+class LanguageModel(Transformer):
+    """A transformer that reads text, and whose heads can be computed in any way, by name.
 
     The parameters are those of the `batched` implementation; every other one is built from
     them when it is first asked for and kept. Nothing in a run changes the model, so threads
@@ -41,27 +40,10 @@ class LanguageModel(nn.Module):
     def __init__(
         self, config: ModelConfig, tokenizer: Tokenizer | None = None, *, name: str = "model"
     ) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.tokenizer = tokenizer
         self.name = name
-        self.embed = nn.Embedding(config.vocab_size, config.d_model)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_layers))
-        self.norm = nn.RMSNorm(config.d_model, eps=config.norm_eps)
-        self.rotary = Rotary(
-            config.attention.head_dim, config.context_length, theta=config.rope_theta
-        )
         self._built = LayerCache()
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.embed.weight.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """What the weights are kept and computed in."""
-        return self.embed.weight.dtype
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LanguageModel":
         self._built.clear()  # they share the parameters that are about to move
@@ -110,9 +92,7 @@ class LanguageModel(nn.Module):
             ConfigError: when a name, layer or head does not exist, or the heads of this model
                 cannot be computed in that way.
         """
-        find_implementation(implementation).require(
-            self.config.attention, rotary=True, device=self.device
-        )
+        self.require(implementation)
         wanted = self.config.num_heads if num_heads is None else num_heads
         require_positive("num_heads", wanted)
         if wanted > self.config.num_heads:
@@ -121,19 +101,39 @@ class LanguageModel(nn.Module):
             (implementation, wanted),
             (p for block in self.blocks for p in block.get_submodule("attn").parameters()),
             lambda: [
-                self._build(implementation, self.head_weights(i).first(wanted))
+                self._build(implementation, i, self.head_weights(i).first(wanted))
                 for i in range(self.config.num_layers)
             ],
         )
         off = heads_by_layer(ablate, num_layers=self.config.num_layers, num_heads=wanted)
         for layer, heads in off.items():
             kept = self.head_weights(layer).first(wanted).without(heads)
-            layers[layer] = self._build(implementation, kept)
+            layers[layer] = self._build(implementation, layer, kept)
         return layers
 
-    def _build(self, implementation: str, weights: HeadWeights) -> AttentionModule:
+    def require(self, implementation: str) -> None:
+        """Refuse a way in which the heads of a layer cannot be computed.
+
+        Raises:
+            ConfigError: names the rule, or the choices where there is no such implementation.
+        """
+        entry, config = find_implementation(implementation), self.config
+        layers = {(config.attention_of(i), config.turns(i)) for i in range(config.num_layers)}
+        for attention, turned in layers:
+            entry.require(attention, rotary=turned, device=self.device)
+
+    @property
+    def fastest(self) -> str:
+        """The implementation that a run takes if none is named: PyTorch's kernel where it can."""
+        try:
+            self.require("sdpa")
+        except ConfigError:
+            return "batched"
+        return "sdpa"
+
+    def _build(self, implementation: str, layer: int, weights: HeadWeights) -> AttentionModule:
         config = replace(
-            self.config.attention,
+            self.config.attention_of(layer),
             num_heads=weights.num_heads,
             num_kv_heads=weights.W_K.shape[0],
             dropout=0.0,
@@ -147,7 +147,7 @@ class LanguageModel(nn.Module):
         ids: Int[Tensor, "batch pos"],
         *,
         attention: Attention | None = None,
-        watch: Callable[[LayerObservation], None] | None = None,
+        watch: Watch | None = None,
         need_pattern: bool = False,
     ) -> Float[Tensor, "batch pos vocab_size"]:
         """Logits for the token after each position.
@@ -162,27 +162,7 @@ class LanguageModel(nn.Module):
             shown = need_pattern and not self.training and not torch.is_grad_enabled()
             own = [block.get_submodule("attn") for block in self.blocks]
             attention = self.attention_layers("capture") if shown else own
-        resid = self._stream(ids, attention, watch, need_pattern)
-        return functional.linear(self.norm(resid), self.embed.weight)
-
-    def next_logits(
-        self, ids: Int[Tensor, "batch pos"], attention: Attention
-    ) -> Float[Tensor, "batch vocab_size"]:
-        """As `forward`, for the token after the last position only."""
-        last = self._stream(ids, attention)[:, -1]
-        return functional.linear(self.norm(last), self.embed.weight)
-
-    def _stream(
-        self,
-        ids: Tensor,
-        attention: Attention,
-        watch: Callable[[LayerObservation], None] | None = None,
-        need_pattern: bool = False,
-    ) -> Tensor:
-        resid: Tensor = self.embed(ids)  # batch pos d_model
-        for block, attn in zip(self.blocks, attention, strict=True):
-            resid = block(resid, self.rotary, attn, watch, need_pattern)
-        return resid
+        return self.read_out(self.stream(ids, attention, watch=watch, need_pattern=need_pattern))
 
     def tokens(self, text: str | Ids | Tokens) -> Tokens:
         """Read a text, or take token ids, and check that the model can run them.
@@ -209,14 +189,14 @@ class LanguageModel(nn.Module):
         self,
         text: str | Ids | Tokens,
         *,
-        implementation: str = "sdpa",
+        implementation: str | None = None,
         ablate: Iterable[Head] = (),
     ) -> RunRecord:
         """Run a text and keep what its heads computed.
 
         Args:
             text: a text, token ids, or Tokens.
-            implementation: how the heads are computed; a key of IMPLEMENTATIONS.
+            implementation: how the heads are computed, a key of IMPLEMENTATIONS; None: `fastest`.
             ablate: (layer, head) pairs to knock out.
 
         Returns:
@@ -229,12 +209,12 @@ class LanguageModel(nn.Module):
             DeviceError: when the device has no memory left.
         """
         tokens = self.tokens(text)
+        implementation = implementation or self.fastest
         attention = self.attention_layers(implementation, ablate=ablate)
-        rule = PatternRule(scale=self.config.attention.scale)
         layers: list[LayerRecord] = []
 
         def keep(seen: LayerObservation) -> None:
-            layers.append(LayerRecord(seen.qkv.q[0], seen.qkv.k[0], seen.qkv.v[0], rule))
+            layers.append(seen.record())
 
         with memory_errors_as_sentences(self.device):
             ids = torch.tensor([tokens.ids], device=self.device)
@@ -250,7 +230,7 @@ class LanguageModel(nn.Module):
         *,
         temperature: float = 0.0,
         seed: int = 0,
-        implementation: str = "sdpa",
+        implementation: str | None = None,
     ) -> Tokens:
         """Go on writing a text, token by token.
 
@@ -262,7 +242,7 @@ class LanguageModel(nn.Module):
             num_tokens: how many tokens to add.
             temperature: 0 takes the likeliest token; 1 draws as the model expects, more evens out.
             seed: of the draw.
-            implementation: how the heads are computed; a key of IMPLEMENTATIONS.
+            implementation: how the heads are computed, a key of IMPLEMENTATIONS; None: `fastest`.
 
         Returns:
             the tokens of `text` and those added, which have no span in it.
@@ -282,6 +262,7 @@ class LanguageModel(nn.Module):
                 f"text and added tokens must be at most {self.config.context_length} together; "
                 f"got {len(prompt)} and {num_tokens}."
             )
+        implementation = implementation or self.fastest
         attention: Attention = self.attention_layers(implementation)
         cached = find_implementation(implementation).has_cache
         generator = torch.Generator().manual_seed(seed)
@@ -291,7 +272,8 @@ class LanguageModel(nn.Module):
                 attention = with_caches(attention, batch=1, room=len(prompt) + num_tokens)
             for _ in range(num_tokens):
                 reading = torch.tensor([unread if cached else ids], device=self.device)
-                logits = self.next_logits(reading, attention)[0].float().cpu()
+                start = len(ids) - len(unread) if cached else 0
+                logits = self.next_logits(reading, attention, start=start)[0].float().cpu()
                 require_finite(logits, self.name, self.dtype)
                 unread = [next_token(logits, temperature, generator=generator)]
                 ids = ids + unread

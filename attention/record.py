@@ -5,13 +5,15 @@ from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from attention import capture
+from attention.config import AttentionConfig
 from attention.errors import ConfigError, require_choice, require_head, require_positive, whole
+from attention.implementations.base import capped
 from attention.tokens import Tokens
 
 BLOCK_CELLS = 1 << 22  # scores held at a time while pooling: 16 MB in float32
@@ -24,9 +26,26 @@ class PatternRule:
 
     Attributes:
         scale: the factor on q·k.
+        soft_cap: see `AttentionConfig`.
+        window: see `AttentionConfig`.
     """
 
     scale: float
+    soft_cap: float | None = None
+    window: int | None = None
+
+    @classmethod
+    def of(cls, config: AttentionConfig) -> "PatternRule":
+        """The rule of a layer."""
+        return cls(scale=config.scale, soft_cap=config.soft_cap, window=config.window)
+
+    def allowed(
+        self, queries: Int[Tensor, " query"], keys: Int[Tensor, " key"]
+    ) -> Bool[Tensor, "query key"]:
+        """Which positions of `keys` those of `queries` may attend to."""
+        distance = queries[:, None] - keys
+        behind = distance >= 0
+        return behind if self.window is None else behind & (distance < self.window)
 
     def pattern(
         self,
@@ -41,14 +60,16 @@ class PatternRule:
         wide = torch.promote_types(q.dtype, torch.float32)
         seen = rows[-1] + 1 if rows else 0
         asked, keys = q[:, rows.start : rows.stop : rows.step].to(wide), k[:, :seen].to(wide)
-        if rows.step == 1 and rows and q.device.type == "cpu" and not asked.requires_grad:
+        plain = self.soft_cap is None and (self.window is None or seen <= self.window)
+        on_cpu = q.device.type == "cpu" and not asked.requires_grad
+        if plain and on_cpu and rows.step == 1 and rows:
             found = capture.patterns(asked[None], keys[None], scale=self.scale)[0]
         else:
             keys = keys.repeat_interleave(q.shape[0] // k.shape[0], dim=0)
-            scores = (asked * self.scale) @ keys.transpose(-2, -1)
+            scores = capped((asked * self.scale) @ keys.transpose(-2, -1), self.soft_cap)
             positions = torch.arange(rows.start, rows.stop, rows.step, device=q.device)
-            later = torch.arange(seen, device=q.device) > positions[:, None]  # query key
-            found = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+            allowed = self.allowed(positions, torch.arange(seen, device=q.device))
+            found = scores.masked_fill(allowed.logical_not(), -torch.inf).softmax(dim=-1)
         return functional.pad(found, (0, k.shape[1] - seen)) if seen < k.shape[1] else found
 
 
@@ -194,7 +215,7 @@ class RunRecord:
             how = "amax" if reduce == "max" else "sum"
             cells.scatter_reduce_(1, index, pattern.flatten(1), reduce=how)
             if reduce == "mean":
-                may_attend = (rows[:, None] >= torch.arange(seq_len, device=device)).float()
+                may_attend = record.rule.allowed(rows, torch.arange(seq_len, device=device)).float()
                 count = torch.zeros_like(cells[0]).scatter_add_(
                     0, to_cell.flatten(), may_attend.flatten()
                 )

@@ -10,14 +10,12 @@ from time import perf_counter, thread_time
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 from torch.utils.benchmark import Timer
 
 from attention.blocks import LayerObservation
 from attention.errors import ConfigError, require_positive
 from attention.memory import memory_errors_as_sentences
 from attention.model import LanguageModel
-from attention.record import LayerRecord, PatternRule
 from attention.tokens import Tokens
 
 WARM_UP_CALLS = 2
@@ -254,29 +252,29 @@ def compare(
     recomputed: set[str] = set()
     pattern = 0.0
     with memory_errors_as_sentences(model.device):
-        resids = [model.embed(ids) for _ in names]
-        for index, block in enumerate(model.blocks):
+        resids = [model.begin(ids) for _ in names]
+        for index in range(model.config.num_layers):
             found: list[Tensor] = []
             for side, name in enumerate(names):
                 seen: list[LayerObservation] = []
                 attn = layers[side][index]
-                resids[side] = block(resids[side], model.rotary, attn, seen.append, True)
+                resids[side] = model.step(
+                    index, resids[side], attn, watch=seen.append, need_pattern=True
+                )
                 if seen[0].pattern is None:
                     recomputed.add(name)
-                found.append(_pattern(seen[0], attn.config.scale))
+                found.append(_pattern(seen[0]))
             pattern = max(pattern, largest_difference(*found))
-        logits = [functional.linear(model.norm(r), model.embed.weight) for r in resids]
+        logits = [model.read_out(r) for r in resids]
     ordered = tuple(name for name in dict.fromkeys(names) if name in recomputed)
     return Difference(largest_difference(*logits), pattern, ordered)
 
 
-def _pattern(seen: LayerObservation, scale: float) -> Tensor:
+def _pattern(seen: LayerObservation) -> Tensor:
     """The pattern that a layer returned, or the one that its q and k make."""
     if seen.pattern is not None:
         return seen.pattern[0]
-    qkv = seen.qkv
-    record = LayerRecord(qkv.q[0], qkv.k[0], qkv.v[0], PatternRule(scale=scale))
-    return record.pattern(None, range(qkv.q.shape[2]))
+    return seen.record().pattern(None, range(seen.qkv.q.shape[2]))
 
 
 def largest_difference(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> float:

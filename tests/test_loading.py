@@ -236,7 +236,7 @@ def test_device_is_checked_before_the_model_is_read(tmp_path):
 
 
 def test_model_too_large_for_the_memory_is_one_sentence(folder):
-    change_config(folder, max_position_embeddings=10**12)
+    change_config(folder, vocab_size=10**12)
     with pytest.raises(DeviceError, match="memory of cpu must be enough"):
         load_model(str(folder))
 

@@ -56,7 +56,7 @@ def test_layers_built_in_a_run_can_be_trained_through(name):
     model = small_model()
     model.run(IDS, implementation=name)
     resid = model.embed(torch.tensor([IDS]))
-    out = model.attention_layers(name)[0](resid, rotary=model.rotary)
+    out = model.attention_layers(name)[0](resid, rotary=model.rotary(0))
     out.sum().backward()
     assert model.embed.weight.grad is not None
 

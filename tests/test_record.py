@@ -27,15 +27,27 @@ def long_record(seq_len, heads=3):
     return module_under_test.RunRecord(tokens, torch.zeros(seq_len, 2), (layer,), "sdpa")
 
 
+def other_attention(config, **changes):
+    return dataclasses.replace(config, attention=dataclasses.replace(config.attention, **changes))
+
+
 # ------------------------------------------------------------------ the pattern
 
 
 @pytest.mark.parametrize("name", WITH_PATTERN)
 @pytest.mark.parametrize(
-    "config", [model_config(qkv_bias=True), model_config(num_heads=9, num_kv_heads=3)]
+    "config",
+    [
+        model_config(qkv_bias=True),
+        model_config(num_heads=9, num_kv_heads=3),
+        other_attention(model_config(), window=4),
+        other_attention(model_config(), soft_cap=2.0, fixed_scale=0.7),
+    ],
 )
 def test_recomputed_pattern_is_the_one_the_implementation_used(name, config):
     model = small_model(config)
+    if not IMPLEMENTATIONS[name].supports(config.attention, rotary=True):
+        pytest.skip(f"{name} cannot compute such a layer")
     record, seen = model.run(IDS, implementation=name), []
     with torch.no_grad():
         layers = model.attention_layers(name)
@@ -250,3 +262,15 @@ def test_what_is_no_slice_that_runs_forwards_is_refused(record, name, value):
     # A number as cols dropped the axis; a negative step ended in torch's own error.
     with pytest.raises(ConfigError, match=f"{name} must be a slice .* of at least 1, .*; got "):
         record.pattern(0, 0, **{name: value})
+
+
+def test_mean_leaves_out_what_a_window_leaves_out():
+    # Row 3 of 4 with a window of 2 sees keys 2 and 3: the block of rows 2, 3 and keys 0, 1 has
+    # one cell that may attend, (2, 1), whose weight is a half.
+    zeros = torch.zeros(1, 4, 5)
+    rule = module_under_test.PatternRule(scale=1.0, window=2)
+    layer = module_under_test.LayerRecord(zeros, zeros, zeros, rule)
+    tokens = module_under_test.Tokens.from_ids(range(4))
+    record = module_under_test.RunRecord(tokens, torch.zeros(4, 2), (layer,), "sdpa")
+    assert_arrays_close(record.pattern(0, 0)[3], [0, 0, 0.5, 0.5])
+    assert_arrays_close(record.pooled(0, 0, 2, "mean")[1], [0.5, 0.5])

@@ -1,8 +1,11 @@
 import math
 
+import pytest
 import torch
 
-from attention.rotary import Rotary
+from attention import rotary as module_under_test
+from attention.errors import ConfigError
+from attention.rotary import Rope, Rotary
 
 
 def test_position_0_is_not_turned(generator):
@@ -50,3 +53,28 @@ def test_angles_follow_the_module_and_are_no_part_of_a_checkpoint():
     rotary = Rotary(10, 7).to("meta")
     assert rotary.cos.device.type == rotary.sin.device.type == "meta"
     assert not rotary.state_dict()
+
+
+def test_only_the_first_features_are_turned(generator):
+    x = torch.randn(1, 7, 10, generator=generator)
+    partial = Rotary(10, 7, rope=Rope(rotary_dim=4))(x)
+    torch.testing.assert_close(partial[..., :4], Rotary(4, 7)(x[..., :4]))
+    torch.testing.assert_close(partial[..., 4:], x[..., 4:], rtol=0, atol=0)
+
+
+def test_angles_beyond_those_prepared_are_the_same(generator, monkeypatch):
+    x = torch.randn(1, 13, 10, generator=generator)
+    whole = Rotary(10, 13)(x)
+    monkeypatch.setattr(module_under_test, "PREPARED", 3)
+    rotary = Rotary(10, 13)
+    assert len(rotary.cos) == 3
+    torch.testing.assert_close(rotary(x[:, :4]), whole[:, :4])
+    torch.testing.assert_close(rotary(x[:, 4:], start=4), whole[:, 4:])
+    assert len(rotary.cos) == 13
+
+
+@pytest.mark.parametrize("theta", [0, -1.0, "x", None, float("nan")])
+@pytest.mark.usefixtures("as_in_use")
+def test_base_not_above_zero_is_refused(theta):
+    with pytest.raises(ConfigError, match="rope_theta must be a number above 0; got "):
+        Rope(theta=theta)

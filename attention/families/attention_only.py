@@ -9,7 +9,9 @@ from typing import Any
 
 from attention.config import AttentionConfig
 from attention.errors import ModelError, require_positive
+from attention.families.base import Family, Stored, as_they_are
 from attention.model_config import ModelConfig
+from attention.rotary import Rope
 
 NAME = "headscope-attention-only"
 SIZES = ("vocab_size", "num_layers", "num_heads", "head_dim", "d_model", "context_length")
@@ -43,7 +45,7 @@ def read_config(config: Mapping[str, Any]) -> ModelConfig:
             qkv_bias=bias,
             out_bias=bias,
         ),
-        rope_theta=config.get("rope_theta", 10_000.0),
+        rope=Rope(theta=config.get("rope_theta", 10_000.0)),
         norm_eps=config.get("norm_eps", 1e-5),
         bos_token_id=config.get("bos_token_id"),
     )
@@ -76,7 +78,7 @@ def write_config(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def weight_names(config: ModelConfig) -> dict[str, str]:
+def weights(config: ModelConfig) -> dict[str, Stored]:
     """Our parameter names, which the files use too."""
     names = ["embed.weight", "norm.weight"]
     kinds = ("weight", "bias") if config.attention.qkv_bias else ("weight",)
@@ -84,4 +86,7 @@ def weight_names(config: ModelConfig) -> dict[str, str]:
         names.append(f"blocks.{layer}.norm_attn.weight")
         for matrix in ("W_query", "W_key", "W_value", "out_proj"):
             names += [f"blocks.{layer}.attn.{matrix}.{kind}" for kind in kinds]
-    return {name: name for name in names}
+    return as_they_are({name: name for name in names})
+
+
+FAMILY = Family(NAME, read_config, weights, write_config=write_config)

@@ -10,7 +10,9 @@ from typing import Any
 
 from attention.config import AttentionConfig
 from attention.errors import ModelError, require_positive
+from attention.families.base import Family, Stored, as_they_are
 from attention.model_config import ModelConfig
+from attention.rotary import Rope
 
 REQUIRED = (
     "vocab_size",
@@ -63,7 +65,7 @@ def read_config(config: Mapping[str, Any]) -> ModelConfig:
             qkv_bias=bias,
             out_bias=bias,
         ),
-        rope_theta=_rope_theta(config),
+        rope=Rope(theta=_rope_theta(config)),
         norm_eps=_above_zero("rms_norm_eps", config.get("rms_norm_eps", 1e-6)),
         bos_token_id=bos if isinstance(bos, int) else None,
     )
@@ -120,7 +122,7 @@ def write_config(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def weight_names(config: ModelConfig) -> dict[str, str]:
+def weights(config: ModelConfig) -> dict[str, Stored]:
     """Our parameter names to Llama's."""
     names = {"embed.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight"}
     attn = {"W_query": "q_proj", "W_key": "k_proj", "W_value": "v_proj", "out_proj": "o_proj"}
@@ -134,4 +136,13 @@ def weight_names(config: ModelConfig) -> dict[str, str]:
                 names[f"{ours}.attn.{mine}.{kind}"] = f"{theirs}.self_attn.{other}.{kind}"
         for part in ("gate", "up", "down"):
             names[f"{ours}.mlp.{part}.weight"] = f"{theirs}.mlp.{part}_proj.weight"
-    return names
+    return as_they_are(names)
+
+
+FAMILY = Family(
+    "llama",
+    read_config,
+    weights,
+    spare=(r".*rotary_emb\.inv_freq",),
+    write_config=write_config,
+)

@@ -9,7 +9,7 @@ from attention.compiling import compile_module
 from attention.config import AttentionConfig
 from attention.devices import find_device
 from attention.errors import ConfigError, require_choice
-from attention.implementations import flex, looped_book, streams
+from attention.implementations import flex, looped_book, sdpa, streams
 from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
 from attention.implementations.capture import CaptureAttention
@@ -132,6 +132,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             has_pattern=False,
             projections="per_head",
             scores="kernel",
+            limits=sdpa.limits,
         ),
         Implementation(
             "threads",
@@ -170,6 +171,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             SdpaAttention,
             has_pattern=False,
             scores="kernel",
+            limits=sdpa.limits,
         ),
         Implementation(
             "grouped",

@@ -12,7 +12,7 @@ from attention.config import AttentionConfig
 from attention.errors import ConfigError, TextError
 from attention.kv_cache import KVCache
 from attention.masks import CausalMask
-from attention.rotary import Rotary
+from attention.rotary import Positions
 from attention.weights import HeadWeights
 
 
@@ -44,7 +44,7 @@ class AttentionModule(nn.Module):
     def __init__(self, config: AttentionConfig) -> None:
         super().__init__()
         self.config = config
-        self.mask = CausalMask()
+        self.mask = CausalMask(config.window)
         self._fitting: tuple[torch.device, torch.dtype] | None = None
         self.dropout = nn.Dropout(config.dropout)
 
@@ -100,13 +100,14 @@ class AttentionModule(nn.Module):
         return self
 
     def softmax(self, scores: Tensor) -> Tensor:
-        """Masked scores to a pattern, in at least float32; rows sum to 1.
+        """Scores, capped and masked, to a pattern, in at least float32; rows sum to 1.
 
         Args:
             scores: (..., query, key), already scaled; the last query is at the last key.
         """
         queries, keys = scores.shape[-2:]
-        if queries == 1:  # it is at the last key and sees all
+        scores = capped(scores, self.config.soft_cap)
+        if queries == 1 and self.config.window_in(keys) is None:  # it is at the last key, sees all
             return softmax_except(None, scores)
         allowed = self.allowed(queries, keys, device=scores.device)
         return softmax_except(allowed.logical_not(), scores)
@@ -114,7 +115,8 @@ class AttentionModule(nn.Module):
     def allowed(self, queries: int, keys: int, *, device: torch.device) -> Tensor:
         """Which keys (query, key) the queries may attend to: the last query is at the last key.
 
-        As many of both are the usual triangle; after a cache the queries see all of it too.
+        As many of both are the usual triangle; after a cache the queries see all of it too, as
+        far as the window goes.
         """
         mask: Tensor = self.mask(keys, device)
         return mask if queries == keys else mask[keys - queries :]
@@ -128,9 +130,19 @@ def softmax_except(blocked: Tensor | None, scores: Tensor) -> Tensor:
     return pattern
 
 
-def rotated(q: Tensor, k: Tensor, rotary: Rotary | None, start: int = 0) -> tuple[Tensor, Tensor]:
+def capped(scores: Tensor, soft_cap: float | None) -> Tensor:
+    """Scores squeezed to within -soft_cap and soft_cap; as they are without one.
+
+    Source: Gemma Team 2024 (Gemma 2), section 2.
+    """
+    return scores if soft_cap is None else soft_cap * (scores / soft_cap).tanh()
+
+
+def rotated(
+    q: Tensor, k: Tensor, rotary: Positions | None, start: int = 0
+) -> tuple[Tensor, Tensor]:
     """Give q and k their positions, from `start`; unchanged without rotary positions."""
-    return (q, k) if rotary is None else (rotary(q, start), rotary(k, start))
+    return (q, k) if rotary is None else rotary.place(q, k, start)
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:

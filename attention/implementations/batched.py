@@ -13,7 +13,7 @@ from attention.implementations.base import (
     split_heads,
 )
 from attention.kv_cache import KVCache
-from attention.rotary import Rotary
+from attention.rotary import Positions
 
 
 class BatchedAttention(AttentionModule):
@@ -62,7 +62,7 @@ class BatchedAttention(AttentionModule):
         x: Tensor,
         need_pattern: bool = False,
         *,
-        rotary: Rotary | None = None,
+        rotary: Positions | None = None,
         observe: Observe | None = None,
         cache: KVCache | None = None,
     ) -> Output:

@@ -7,7 +7,7 @@ from torch import Tensor
 from attention.implementations.base import Observation, Observe, Output, rotated
 from attention.implementations.reference import ReferenceAttention
 from attention.kv_cache import KVCache
-from attention.rotary import Rotary
+from attention.rotary import Positions
 
 
 class EinsumAttention(ReferenceAttention):
@@ -25,7 +25,7 @@ class EinsumAttention(ReferenceAttention):
         x: Tensor,
         need_pattern: bool = False,
         *,
-        rotary: Rotary | None = None,
+        rotary: Positions | None = None,
         observe: Observe | None = None,
         cache: KVCache | None = None,
     ) -> Output:

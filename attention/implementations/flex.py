@@ -42,12 +42,15 @@ class FlexAttention(BatchedAttention):
                 "FlexAttention has a backward pass on CUDA only: use sdpa to train here."
             )
         queries, keys = q.shape[2], k.shape[2]
+        window = self.config.window_in(keys)
+        sees_all = queries == 1 and window is None
         kernel = kernel_for(q.device.type, q.dtype, (q.shape[1], k.shape[1], q.shape[3]))
         z = kernel(
             q,
             k,
             v,
-            block_mask=None if queries == 1 else causal_blocks(queries, keys, q.device),
+            score_mod=cap_rule(self.config.soft_cap),
+            block_mask=None if sees_all else causal_blocks(queries, keys, q.device, window),
             scale=self.config.scale,
             enable_gqa=self.config.heads_per_kv > 1,
         )
@@ -81,22 +84,35 @@ def compiled_for(
     return compiled
 
 
+@cache
+def cap_rule(soft_cap: float | None) -> Callable[..., Tensor] | None:
+    """The soft cap as a function on a score; the same each time, or torch compiles anew."""
+    if soft_cap is None:
+        return None
+    return lambda score, batch, head, query, key: soft_cap * torch.tanh(score / soft_cap)
+
+
 @torch.compiler.disable  # type: ignore[untyped-decorator]
-def causal_blocks(queries: int, keys: int, device: torch.device) -> BlockMask:
+def causal_blocks(
+    queries: int, keys: int, device: torch.device, window: int | None = None
+) -> BlockMask:
     """Which blocks of the pattern are empty, full or on the edge; the latest few are kept.
 
-    The last query is at the last key.
+    The last query is at the last key; with a window it sees as many keys as that, its own too.
     """
-    return _causal_blocks(queries, keys, device)
+    return _causal_blocks(queries, keys, device, window)
 
 
 @lru_cache(maxsize=8)
-def _causal_blocks(queries: int, keys: int, device: torch.device) -> BlockMask:
+def _causal_blocks(queries: int, keys: int, device: torch.device, window: int | None) -> BlockMask:
     with torch.inference_mode(mode=False):  # or training could not save it for backward
         before = torch.tensor(keys - queries, device=device)  # a number would be compiled in
+        reach = torch.tensor(keys if window is None else window, device=device)
         # A lambda, for torch reads the signature, which a checker of shapes would hide.
         return create_block_mask(
-            lambda batch, head, query, key: query + before >= key,
+            lambda batch, head, query, key: (
+                (query + before >= key) & (query + before < key + reach)
+            ),
             None,
             None,
             queries,

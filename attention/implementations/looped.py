@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attention.config import AttentionConfig
 from attention.implementations.base import AttentionModule, Observation, Observe, Output, rotated
 from attention.kv_cache import HeadCache, KVCache
-from attention.rotary import Rotary
+from attention.rotary import Positions
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CausalSelfAttention(nn.Module):
         self,
         x: Tensor,
         layer: AttentionModule,
-        rotary: Rotary | None,
+        rotary: Positions | None,
         cache: HeadCache | None = None,
     ) -> HeadResult:
         """Attend from every position of x to itself and all before it.
@@ -114,7 +114,7 @@ class MultiHeadAttentionWrapper(AttentionModule):
         x: Tensor,
         need_pattern: bool = False,
         *,
-        rotary: Rotary | None = None,
+        rotary: Positions | None = None,
         observe: Observe | None = None,
         cache: KVCache | None = None,
     ) -> Output:

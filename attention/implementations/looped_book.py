@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attention.config import AttentionConfig
-from attention.implementations.base import AttentionModule, softmax_except
+from attention.implementations.base import AttentionModule, capped, softmax_except
 from attention.implementations.looped import CausalSelfAttention, MultiHeadAttentionWrapper
 from attention.limits import Asked
 from attention.masks import CausalMask
@@ -17,15 +17,19 @@ class FloatMask(CausalMask):
 
     Args:
         context_length: its side, tokens.
+        window: see `CausalMask`.
     """
 
-    def __init__(self, context_length: int) -> None:
+    def __init__(self, context_length: int, window: int | None = None) -> None:
         self.side = context_length
-        super().__init__()
+        super().__init__(window)
 
     def begin(self, device: str | torch.device | None = None) -> Tensor:
         """The whole square, once and for all."""
-        return torch.ones(self.side, self.side, device=device).triu(diagonal=1)
+        blocked = torch.ones(self.side, self.side, device=device).triu(diagonal=1)
+        if self.window is not None:
+            blocked += torch.ones(self.side, self.side, device=device).tril(-self.window)
+        return blocked
 
     def forward(self, seq_len: int, device: torch.device) -> Tensor:
         """What is blocked, (query, key): the whole context converted to bool, then sliced."""
@@ -41,13 +45,13 @@ class BookHead(CausalSelfAttention):
 
     def __init__(self, config: AttentionConfig) -> None:
         super().__init__(config)
-        self.mask = FloatMask(config.context_length)
+        self.mask = FloatMask(config.context_length, config.window)
 
     def softmax(self, scores: Tensor, layer: AttentionModule) -> Tensor:
         """See `CausalSelfAttention`; the layer's mask is not used."""
         queries, keys = scores.shape[-2:]
         blocked = self.mask(keys, scores.device)[keys - queries :]
-        return softmax_except(blocked, scores)
+        return softmax_except(blocked, capped(scores, layer.config.soft_cap))
 
 
 class BookWrapper(MultiHeadAttentionWrapper):

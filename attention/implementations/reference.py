@@ -4,9 +4,16 @@ import torch
 from torch import Tensor, nn
 
 from attention.config import AttentionConfig
-from attention.implementations.base import AttentionModule, Observation, Observe, Output, rotated
+from attention.implementations.base import (
+    AttentionModule,
+    Observation,
+    Observe,
+    Output,
+    capped,
+    rotated,
+)
 from attention.kv_cache import KVCache
-from attention.rotary import Rotary
+from attention.rotary import Positions
 
 
 class ReferenceAttention(AttentionModule):
@@ -40,7 +47,7 @@ class ReferenceAttention(AttentionModule):
         x: Tensor,
         need_pattern: bool = False,
         *,
-        rotary: Rotary | None = None,
+        rotary: Positions | None = None,
         observe: Observe | None = None,
         cache: KVCache | None = None,
     ) -> Output:
@@ -64,7 +71,7 @@ class ReferenceAttention(AttentionModule):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Mix and pattern of queries whose first is at key `start`."""
-        narrow = q.dtype
+        narrow, window = q.dtype, self.config.window
         batch, num_heads, seq_len, _ = q.shape
         wide = torch.promote_types(narrow, torch.float32)  # sums of float16 overflow
         q, k, v = q.to(wide) * self.config.scale, k.to(wide), v.to(wide)
@@ -74,11 +81,13 @@ class ReferenceAttention(AttentionModule):
             for head in range(num_heads):
                 kv_head = head // self.config.heads_per_kv
                 for query in range(seq_len):
-                    seen = range(start + query + 1)  # causal: no key after the query
+                    end = start + query + 1  # causal: no key after the query
+                    seen = range(0 if window is None else max(0, end - window), end)
                     scores = [q[b, head, query] @ k[b, kv_head, key] for key in seen]
-                    weights = torch.stack(scores).softmax(dim=0)
-                    pattern[b, head, query, : len(seen)] = weights
-                    z[b, head, query] = sum(weights[key] * v[b, kv_head, key] for key in seen)
+                    weights = capped(torch.stack(scores), self.config.soft_cap).softmax(dim=0)
+                    pattern[b, head, query, seen.start : end] = weights
+                    mixed = (w * v[b, kv_head, key] for w, key in zip(weights, seen, strict=True))
+                    z[b, head, query] = sum(mixed)
         return z.to(narrow), pattern.to(narrow)
 
     def _join(self, z: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from attention.implementations.base import AttentionModule
 from attention.implementations.batched import BatchedAttention
+from attention.limits import Asked
 
 
 class SdpaAttention(BatchedAttention):
@@ -32,15 +33,31 @@ def causal_kernel(q: Tensor, k: Tensor, v: Tensor, layer: AttentionModule) -> Te
     """
     queries, keys, shared = q.shape[-2], k.shape[-2], q.shape[1] // k.shape[1]
     dropout = layer.dropout.p if layer.training else 0.0  # the kernel ignores eval()
-    if queries == 1:  # it sees all; heads of one kv head are so many queries, and k is not repeated
+    scale, windowed = layer.config.scale, layer.config.window_in(keys) is not None
+    if queries == 1 and not windowed:
+        # It sees all; heads of one kv head are so many queries, and k is not repeated.
         grouped = q.reshape(q.shape[0], k.shape[1], shared, q.shape[-1])
-        return scaled_dot_product_attention(grouped, k, v, dropout_p=dropout).reshape(q.shape)
-    shares = shared > 1
-    if queries == keys:
-        return scaled_dot_product_attention(
-            q, k, v, dropout_p=dropout, is_causal=True, enable_gqa=shares
-        )
-    allowed = layer.allowed(queries, keys, device=q.device)  # is_causal: first query at first key
+        z = scaled_dot_product_attention(grouped, k, v, dropout_p=dropout, scale=scale)
+        return z.reshape(q.shape)
+    plain = queries == keys and not windowed
     return scaled_dot_product_attention(
-        q, k, v, attn_mask=allowed, dropout_p=dropout, enable_gqa=shares
+        q,
+        k,
+        v,
+        # is_causal has no window, and puts the first query at the first key
+        attn_mask=None if plain else layer.allowed(queries, keys, device=q.device),
+        dropout_p=dropout,
+        is_causal=plain,
+        scale=scale,
+        enable_gqa=shared > 1,
+    )
+
+
+def limits(asked: Asked) -> str | None:
+    """What the kernel cannot compute: it has nothing between the scores and the mask."""
+    if asked.config.soft_cap is None:
+        return None
+    return (
+        "soft_cap must be None for scaled_dot_product_attention, which hands no scores out; got "
+        f"{asked.config.soft_cap}. Use another implementation, such as batched."
     )

@@ -14,7 +14,7 @@ from attention.implementations.base import (
 )
 from attention.kv_cache import KVCache
 from attention.limits import Asked
-from attention.rotary import Rotary
+from attention.rotary import Positions
 
 
 class TorchAttention(AttentionModule):
@@ -57,7 +57,7 @@ class TorchAttention(AttentionModule):
         x: Tensor,
         need_pattern: bool = False,
         *,
-        rotary: Rotary | None = None,
+        rotary: Positions | None = None,
         observe: Observe | None = None,
         cache: KVCache | None = None,
     ) -> Output:
@@ -98,6 +98,12 @@ class TorchAttention(AttentionModule):
                 "rotary positions must be off for torch: nn.MultiheadAttention projects and "
                 "scores in one call, and q and k would be turned in between; got rotary positions. "
                 "Use another implementation, such as batched."
+            )
+        if config.fixed_scale is not None or config.soft_cap is not None:
+            return (
+                "fixed_scale and soft_cap must be None for torch: nn.MultiheadAttention scales by "
+                f"1/sqrt(head_dim) and caps nothing; got {config.fixed_scale} and "
+                f"{config.soft_cap}. Use another implementation, such as batched."
             )
         if config.num_kv_heads != config.num_heads:
             return (

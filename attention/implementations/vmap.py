@@ -18,7 +18,7 @@ from attention.implementations.base import (
 )
 from attention.implementations.looped import CausalSelfAttention
 from attention.kv_cache import HeadCache, KVCache
-from attention.rotary import Rotary
+from attention.rotary import Positions
 
 Parameters = dict[str, Tensor]
 Results = tuple[Tensor, ...]  # z, pattern, q, k, v
@@ -57,7 +57,7 @@ class VmapAttention(AttentionModule):
         x: Tensor,
         need_pattern: bool = False,
         *,
-        rotary: Rotary | None = None,
+        rotary: Positions | None = None,
         observe: Observe | None = None,
         cache: KVCache | None = None,
     ) -> Output:
@@ -74,7 +74,7 @@ class VmapAttention(AttentionModule):
         return (out, pattern) if need_pattern else out
 
     def _one_head(
-        self, x: Tensor, rotary: Rotary | None, cache: KVCache | None
+        self, x: Tensor, rotary: Positions | None, cache: KVCache | None
     ) -> Callable[[Parameters, Parameters, Tensor | None], Results]:
         """The single head as a function of its parameters and what its kv head has kept."""
 

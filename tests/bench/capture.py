@@ -173,9 +173,7 @@ def model_calls(model: LanguageModel, length: int, *, read_out: bool) -> dict[st
             if read_out:
                 model(ids, attention=layers, watch=watch, need_pattern=need_pattern)
             else:
-                resid = model.embed(ids)
-                for block, attn in zip(model.blocks, layers, strict=True):
-                    resid = block(resid, model.rotary, attn, watch, need_pattern)
+                model.stream(ids, layers, watch=watch, need_pattern=need_pattern)
             return kept
 
         return call

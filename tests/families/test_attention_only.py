@@ -5,7 +5,7 @@ import torch
 
 from attention.errors import ConfigError, ModelError
 from attention.families import FAMILIES, attention_only, llama
-from attention.families.attention_only import read_config, weight_names, write_config
+from attention.families.attention_only import read_config, weights, write_config
 from attention.loading import load_model, save_model
 from tests.builders import model_config, small_model
 
@@ -23,8 +23,8 @@ def test_config_comes_back_as_it_was(config):
 
 
 def test_every_parameter_has_its_own_name(config):
-    assert list(weight_names(config)) == list(weight_names(config).values())
-    assert set(weight_names(config)) == set(small_model(config).state_dict())
+    assert list(weights(config)) == [stored.name for stored in weights(config).values()]
+    assert set(weights(config)) == set(small_model(config).state_dict())
 
 
 def test_model_comes_back_from_its_folder(config, tmp_path):

@@ -5,7 +5,7 @@ import torch
 
 from attention.errors import HeadscopeError, ModelError
 from attention.families import FAMILIES, find_family
-from attention.families.llama import SUPPORTED, read_config, weight_names, write_config
+from attention.families.llama import SUPPORTED, read_config, weights, write_config
 from attention.loading import load_model, save_model
 from tests.builders import model_config, small_model
 
@@ -99,14 +99,14 @@ def test_sizes_that_do_not_fit_are_one_sentence(entries):
 
 
 def test_every_parameter_has_a_name_and_no_name_comes_twice(config):
-    names = weight_names(config)
+    names = weights(config)
     assert set(names) == set(small_model(config).state_dict())
-    assert len(set(names.values())) == len(names)
+    assert len({stored.name for stored in names.values()}) == len(names)
 
 
 def test_families_are_listed_once():
     assert [family.name for family in FAMILIES.values()] == list(FAMILIES)
-    assert find_family("llama").weight_names is weight_names
+    assert find_family("llama").weights is weights
 
 
 # ------------------------------------------------------------------ parity

@@ -1,5 +1,6 @@
 """The layers and the input that the tests of the contract share."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -24,6 +25,12 @@ CONFIGS = {
     "other width out": AttentionConfig(
         d_in=7, num_heads=3, head_dim=5, context_length=13, num_kv_heads=3, d_model=11
     ),
+}
+CONFIGS |= {
+    "window of 4": replace(SQUARE, window=4),
+    "window of 4, shared kv heads": replace(CONFIGS["9 heads on 3 kv heads"], window=4),
+    # Scores of these layers are up to 10: a cap of 2 squeezes most of them.
+    "soft cap, scale": replace(TOTAL, soft_cap=2.0, fixed_scale=0.7),
 }
 # A layer without anything special: what runs here at all computes it.
 PLAIN = AttentionConfig.total(30, 30, 3, 13, qkv_bias=True)

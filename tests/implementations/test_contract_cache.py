@@ -1,5 +1,7 @@
 """Reading on with a cache is reading the whole: for every implementation that has one."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -22,6 +24,8 @@ LAYERS = {
     "own kv heads": AttentionConfig.total(7, 30, 3, 13, qkv_bias=True),
     "9 heads on 3 kv heads": AttentionConfig.total(7, 90, 9, 13, num_kv_heads=3),
     "one kv head": AttentionConfig.total(7, 30, 3, 13, num_kv_heads=1),
+    "window of 4": replace(AttentionConfig.total(7, 30, 3, 13), window=4),
+    "soft cap": replace(AttentionConfig.total(7, 30, 3, 13), soft_cap=2.0),
 }
 CHUNKS = {
     "token by token": [1] * 11,
@@ -53,6 +57,7 @@ def read_on(module, x, chunks, rotary):
 CASES = [
     *((layer, "tokens, then a chunk") for layer in LAYERS),
     *(("9 heads on 3 kv heads", cut) for cut in CHUNKS if cut != "tokens, then a chunk"),
+    ("window of 4", "token by token"),
 ]
 
 

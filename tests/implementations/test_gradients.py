@@ -1,5 +1,6 @@
 """Every implementation learns the same: equal gradients, and equal steps of a language model."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -20,6 +21,8 @@ SHAPES = {
     "MQA, no biases": AttentionConfig.total(7, 30, 3, 13, num_kv_heads=1, out_bias=False),
     "as wide as x": AttentionConfig.total(15, 15, 3, 13, qkv_bias=True),
     "as wide as x, output bias": AttentionConfig.total(15, 15, 3, 13),
+    "window": replace(AttentionConfig.total(7, 30, 3, 13), window=4),
+    "soft cap, scale": replace(AttentionConfig.total(7, 30, 3, 13), soft_cap=2.0, fixed_scale=0.7),
 }
 MODELS = {
     "MHA": model_config(qkv_bias=True),
