@@ -44,7 +44,10 @@ def live_chart(key: str, figure: go.Figure, *, name: str, alt: str) -> None:
     there = live in st.session_state and not st.session_state.get(missing)
     if kept is None or kept.name != name or not there:
         kept = st.session_state[slot] = Underneath(name, figure, alt)
-    st.plotly_chart(kept.figure, key=key, config=OPTIONS, theme=None, alt=kept.alt)
+    with st.container(key=f"{key}_place"):  # its height is in assets/css
+        st.plotly_chart(
+            kept.figure, key=key, config=OPTIONS, theme=None, alt=kept.alt, height="stretch"
+        )
     if not st.session_state.get(missing):
 
         def fall_back() -> None:

@@ -3,6 +3,7 @@
 // again; choosing draws only the frame. Meanwhile a copy of the old picture stands in its place.
 
 const UNCRAMP_MS = 150;  // after the last drawing
+const LEAST_LABEL_PX = 9;
 
 export default function (component) {
   const { header, body } = unpack(component.data);
@@ -42,6 +43,7 @@ export default function (component) {
   // Streamlit draws its own figure again when the page is resized: then the frame is put back.
   const onDrawn = () => {
     if (!picture()) return;
+    if (header.kind === 'detail') fitLabels(chart);
     place()?.ghost?.remove();
     const there = JSON.stringify((chart?.layout.shapes ?? []).map(s => [s.x0, s.x1, s.y0, s.y1]));
     const wanted = JSON.stringify(parts.shapes.map(s => [s.x0, s.x1, s.y0, s.y1]));
@@ -109,6 +111,29 @@ export default function (component) {
     leave();
   };
   return root.stop;
+}
+
+// A window that is not high leaves the cells lower than a label: then labels are smaller, and below
+// what can be read some are left out.
+function fitLabels(chart) {
+  const axes = chart?._fullLayout;
+  if (!axes) return;
+  for (const [name, axis] of [['xtick', axes.xaxis], ['ytick', axes.yaxis]]) {
+    const labels = [...chart.querySelectorAll(`.${name} text`)];
+    const [first, last] = axis.range;
+    const pitch = Math.abs(axis._length / (last - first)) * labelStep(axis);
+    const size = Math.max(LEAST_LABEL_PX, Math.min(axis.tickfont.size, pitch));
+    const every = Math.max(1, Math.ceil(size / pitch - 0.01));
+    labels.forEach((label, i) => {
+      label.style.fontSize = `${size}px`;
+      label.style.visibility = i % every ? 'hidden' : '';
+    });
+  }
+}
+
+// How many cells lie between two labels.
+function labelStep(axis) {
+  return axis.tickvals?.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
 }
 
 function grid(header, weights) {

@@ -5,6 +5,7 @@ the overlap and the shares, and not how long a pass takes without it.
 """
 
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,7 +23,8 @@ from attention.benchmark.intervals import overlap, union
 from attention.implementations.base import AttentionModule
 
 FORWARD, HEAD = "forward", "head "
-TRIES = 3
+FEWEST_TRIES, MOST_TRIES = 3, 10
+ENOUGH_S = 1.0  # of tries, beyond the fewest
 # What the operators' own time is spent on; an operator that is not named only arranges others.
 KINDS: dict[str, tuple[str, ...]] = {
     "GEMM": ("mm", "addmm", "bmm", "baddbmm", "_addmm_activation", "mkldnn_linear"),
@@ -130,7 +132,12 @@ def trace(module: AttentionModule, x: Tensor, *, warm_up: int = 3) -> Trace:
         for _ in range(warm_up):
             module(x)
         _profiled(module, x)  # the profiler's own first time is slow
-        tries = [_profiled(module, x) for _ in range(TRIES)]
+        tries = []
+        began = time.monotonic()
+        while len(tries) < FEWEST_TRIES or (
+            len(tries) < MOST_TRIES and time.monotonic() - began < ENOUGH_S
+        ):
+            tries.append(_profiled(module, x))
     found = [(analyse(profiler.events() or []), profiler) for profiler in tries]
     best, profiler = min(found, key=lambda pair: pair[0].span)
     with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from attention.benchmark.summary import Row
 
 BAND_OPACITY = 0.15
+# Sizes in px that tell points apart from the back of a room, on a window of a laptop's width.
+POINT, OUTLINE = 13, 3
+OTHER_POINT, OTHER_LINE = 8, 2.5
+CROSS = 18
+MOST_NAMED = 3  # of the failures at one head count
 LAST = 2000  # in the legend, where Plotly's own rank is 1000
 LONGEST_NAME = 48  # characters of another machine in the legend
 
@@ -70,6 +75,7 @@ def timing_figure(timing: Timing, ink: Ink) -> go.Figure:
     figure = go.Figure(_limit(timing, ink))
     figure.add_traces([trace for layer in layers for trace in layer])
     figure.add_traces(_other(timing, ink))
+    figure.add_trace(_hollow(timing, ink))
     figure.add_trace(_failures(timing, ink))
     figure.update_layout(layout(timing, ink))
     return figure
@@ -102,7 +108,7 @@ def _traces(timing: Timing, name: str, ink: Ink) -> list[go.Scatter]:
         x=ends if over_time else heads,
         y=[line.at(end) for end in ends] if line is not None else [y for _, _, y in timed],
         mode="lines",
-        line={"color": look.colour, "dash": "dash" if over_time else "solid", "width": 1.5},
+        line={"color": look.colour, "dash": "dash" if over_time else "solid", "width": 2},
         **quiet,
     )
     points = go.Scatter(
@@ -111,9 +117,9 @@ def _traces(timing: Timing, name: str, ink: Ink) -> list[go.Scatter]:
         mode="markers",
         marker={
             "color": [ink.page if m.disturbed else look.colour for _, m, _ in timed],
-            "line": {"color": look.colour, "width": 2},
+            "line": {"color": look.colour, "width": OUTLINE},
             "symbol": look.symbol,
-            "size": 10,
+            "size": POINT,
             "opacity": 1,
         },
         hovertext=[hover(m, row.ratio) for row, m, _ in timed],
@@ -125,7 +131,7 @@ def _traces(timing: Timing, name: str, ink: Ink) -> list[go.Scatter]:
         x=[None],
         y=[None],
         mode="markers",
-        marker={"color": look.colour, "symbol": look.symbol, "size": 10},
+        marker={"color": look.colour, "symbol": look.symbol, "size": POINT},
         name=_legend(name, line),
         legendgroup=name,
     )
@@ -152,7 +158,7 @@ def _limit(timing: Timing, ink: Ink) -> go.Scatter:
         x=[heads for heads, _ in found],
         y=[value for _, value in found],
         mode="lines",
-        line={"color": ink.muted, "dash": "longdash", "width": 1.5},
+        line={"color": ink.muted, "dash": "longdash", "width": 2},
         name="Limit: plain matrix products",
         legendrank=LAST,
         hoverinfo="skip",
@@ -161,7 +167,7 @@ def _limit(timing: Timing, ink: Ink) -> go.Scatter:
 
 
 def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
-    """The other run: dotted with open markers, one line in the legend that names its machine."""
+    """The other run: dotted with small markers, one line in the legend that names its machine."""
     if timing.other is None:
         return []
     place = timing.other.environment.name
@@ -176,8 +182,14 @@ def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
                 x=[m.num_heads for m, _ in pairs],
                 y=[y for _, y in pairs],
                 mode="lines+markers",
-                line={"color": look.colour, "dash": "dot", "width": 1.5},
-                marker={"symbol": f"{look.symbol}-open", "size": 9},
+                line={"color": look.colour, "dash": "dot", "width": OTHER_LINE},
+                marker={
+                    "color": [ink.page if m.disturbed else look.colour for m, _ in pairs],
+                    "line": {"color": look.colour, "width": 1.5},
+                    "symbol": look.symbol,
+                    "size": OTHER_POINT,
+                    "opacity": 1,
+                },
                 hovertext=[hover(m, place=place) for m, _ in pairs],
                 hoverinfo="text",
                 legendgroup=name,
@@ -188,28 +200,66 @@ def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
         x=[None],
         y=[None],
         mode="lines+markers",
-        line={"color": ink.muted, "dash": "dot", "width": 1.5},
-        marker={"symbol": "circle-open", "size": 9},
+        line={"color": ink.muted, "dash": "dot", "width": OTHER_LINE},
+        marker={"symbol": "circle", "size": OTHER_POINT},
         name=f"Dotted: {escaped(place[:LONGEST_NAME])}",
         legendrank=LAST + 1,
     )
     return [*found, key]
 
 
-def _failures(timing: Timing, ink: Ink) -> go.Scatter:
-    """A red cross for each result that differs or is missing: on the axis, as it has no time."""
-    failed = [m for m in timing.points() if not m.ok]
+def _hollow(timing: Timing, ink: Ink) -> go.Scatter:
+    """What a hollow point is, in the legend while there is one."""
+    shown = [*timing.points(), *timing.points_of_the_other()]
     return go.Scatter(
-        x=[m.num_heads for m in failed],
-        y=[0] * len(failed),
+        x=[None],
+        y=[None],
         mode="markers",
-        marker={"color": ink.wrong, "symbol": "x", "size": 13},
+        marker={
+            "color": ink.page,
+            "line": {"color": ink.muted, "width": OUTLINE},
+            "symbol": "circle",
+            "size": POINT,
+        },
+        name="Hollow: disturbed",
+        legendrank=LAST + 2,
+        showlegend=any(m.ok and m.disturbed for m in shown),
+    )
+
+
+def _failures(timing: Timing, ink: Ink) -> go.Scatter:
+    """A red cross where results differ or are missing, with their names: on the axis, as timeless.
+
+    One for each head count, or one would hide the other.
+    """
+    found = [
+        (row.num_heads, failed)
+        for row in timing.rows
+        if (failed := [m for m in row.by_name.values() if not m.ok])
+    ]
+    return go.Scatter(
+        x=[heads for heads, _ in found],
+        y=[0] * len(found),
+        mode="markers+text",
+        marker={"color": ink.wrong, "symbol": "x", "size": CROSS},
         cliponaxis=False,
         name="Failed: no time",
-        hovertext=[hover(m) for m in failed],
+        text=[_names(failed) for _, failed in found],
+        textposition="top center",
+        textfont={"color": ink.wrong},
+        hovertext=["<br><br>".join(map(hover, failed)) for _, failed in found],
         hoverinfo="text",
-        showlegend=bool(failed),
+        legendrank=LAST + 3,
+        showlegend=bool(found),
     )
+
+
+def _names(failed: "list[Measurement]") -> str:
+    """Whose results failed, one above the other."""
+    names = [title(m.implementation) for m in failed]
+    if len(names) > MOST_NAMED:
+        names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
+    return "<br>".join(names)
 
 
 def _faint(colour: str) -> str:

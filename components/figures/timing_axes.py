@@ -7,9 +7,9 @@ from components.theme import Ink
 if TYPE_CHECKING:
     from components.figures.timing import Timing
 
-FONT_PX = 14
+FONT_PX = 15
 FONT = '"Source Sans", sans-serif'
-HEIGHT_PX = 360
+LEGEND_PX = 60  # two lines of it, so that the picture stays where it is when one is added
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # where an axis may end, times a power of 10
 
 
@@ -27,8 +27,7 @@ def layout(timing: "Timing", ink: Ink) -> dict[str, Any]:
     revision = repr((timing.settings.family, timing.most_heads, timing.quantity.key))
     return {
         "template": None,
-        "height": HEIGHT_PX,
-        "margin": {"l": 56, "r": 16, "t": 8, "b": 48},
+        "margin": {"l": 60, "r": 20, "t": LEGEND_PX, "b": 50},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": ink.text, "size": FONT_PX, "family": FONT},

@@ -67,7 +67,7 @@ def _grow(asked: Asked, was_running: bool) -> None:
         progress = benchmark_job().poll(asked.settings)
         if was_running != progress.running:
             rerun()  # the timer of this fragment starts and stops outside it
-        buttons, work = st.columns([1, 1], gap="small", vertical_alignment="center")
+        buttons, work = st.columns([2, 3], gap="medium", vertical_alignment="center")
         with buttons:
             _buttons(asked, progress)
         with work:
@@ -128,7 +128,8 @@ def _chart(asked: Asked, table: "list[Row]", progress: Progress, quantity: Quant
     live_chart("bench_chart", timing_figure(timing, theme.ink()), name=name, alt=alt)
     if said:
         first, *others = map(plain, said)
-        st.markdown(" ".join([f"**{first}**", *others]))
+        with st.container(key="bench_said"):
+            st.markdown(" ".join([f"**{first}**", *others]))
     bench_overlay.say(settings, table)
     st.caption(plain(shape_words(settings, asked.heads)))
 

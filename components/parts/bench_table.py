@@ -100,7 +100,9 @@ def equality(row: "Row") -> str:
 def weight(row: "Row", name: str) -> str:
     """The shape of the queries' weights, (out, in)."""
     m = row.by_name.get(name)
-    return m.weights[0].replace("heads.*.W_query ", "") if m is not None and m.weights else NOTHING
+    if m is None or not m.weights:
+        return NOTHING
+    return m.weights[0].removeprefix("W_query ").replace("heads.*.W_query ", "")
 
 
 def output(row: "Row") -> str:

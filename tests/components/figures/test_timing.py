@@ -74,7 +74,15 @@ def test_disturbed_point_is_hollow_with_the_reason_in_its_hover():
     colour = MARKS["looped"].colour
     assert list(points.marker.color) == [colour, LIGHT.page]
     assert points.marker.line.color == colour
+    assert points.marker.line.width >= 3  # told from a full one at the back of a room
     assert "1.3 of 2 cores" in points.hovertext[1]
+
+
+def test_legend_says_what_hollow_is_while_there_is_such_a_point():
+    changes = {("sdpa", 2): {"disturbed": "busy"}}
+    shown = [timing_figure(timing(1, 2, changes=c), LIGHT) for c in ({}, changes)]
+    keys = [next(t for t in f.data if t.name == "Hollow: disturbed") for f in shown]
+    assert [key.showlegend for key in keys] == [False, True]
 
 
 def test_failed_equality_is_a_red_cross_and_no_time():
@@ -87,6 +95,17 @@ def test_failed_equality_is_a_red_cross_and_no_time():
     assert crosses.marker.color == LIGHT.wrong
     assert "NOT EQUAL" in crosses.hovertext[0]
     assert "Loop computed something else." in crosses.hovertext[0]
+    assert crosses.text == ("Loop",)
+
+
+def test_failures_at_one_head_count_share_a_cross_that_names_them():
+    """One cross lay over the other, and nobody saw whose they were."""
+    wrong = {"samples": (), "error": "out of memory"}
+    found = timing(2, changes={("looped", 2): wrong, ("sdpa", 2): wrong})
+    crosses = timing_figure(found, LIGHT).data[-1]
+    assert list(crosses.x) == [2]
+    assert crosses.text == ("Loop<br>SDPA",)
+    assert crosses.hovertext[0].count("out of memory") == 2
 
 
 def test_skeleton_has_the_same_traces_in_the_same_order():
@@ -184,13 +203,16 @@ def test_points_that_lack_a_figure_are_left_out():
 # ------------------------------------------------------------------ another run laid over it
 
 
-def test_other_run_is_dotted_open_and_named_by_its_machine():
+def test_other_run_is_dotted_with_small_points_and_named_by_its_machine():
     drawn = timing_figure(timing(1, 2, run=lab(1, 2, 4)), LIGHT)
     laid = [trace for trace in drawn.data if trace.line.dash == "dot"]
     loop = laid[0]
     assert (list(loop.x), list(loop.y)) == ([1, 2, 4], [0.125, 0.25, 0.5])
     assert loop.line.color == MARKS["looped"].colour
-    assert loop.marker.symbol == f"{MARKS['looped'].symbol}-open"
+    assert loop.marker.symbol == MARKS["looped"].symbol
+    own = traces(drawn, "looped")[2]
+    assert loop.marker.size < own.marker.size
+    assert set(loop.marker.color) == {MARKS["looped"].colour}  # hollow ones are disturbed ones
     assert "NVIDIA &lt;H200&gt;, float32" in loop.hovertext[0]
     named = [trace.name for trace in laid if trace.showlegend is not False]
     assert named == ["Dotted: NVIDIA &lt;H200&gt;, float32"]

@@ -1,9 +1,19 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from attention.benchmark.trace import DISPATCH, KINDS, WAITING, Operator, Trace
-from components.figures.trace import COLOURS, MOST_LANES, hover, lanes_of, trace_figure
+from components.figures.trace import (
+    ALL_LANES_PX,
+    COLOURS,
+    NAME_PX,
+    hover,
+    lane_px,
+    lanes_of,
+    named,
+    trace_figure,
+)
 from components.theme import LIGHT
 
 SPENT = dict.fromkeys((*KINDS, DISPATCH, WAITING), 1.0)
@@ -45,10 +55,21 @@ def test_pass_without_single_heads_has_one_lane():
     assert list(lanes_of(replace(LOOP, heads={})).values()) == ["all heads"]
 
 
-def test_many_heads_are_cut_and_the_axis_says_so():
-    many = replace(LOOP, heads=dict.fromkeys(range(MOST_LANES + 3), (0.0, 1.0)))
-    assert len(lanes_of(many)) == MOST_LANES + 1
-    assert "3 more heads are not drawn" in trace_figure(many, LIGHT).layout.xaxis.title.text
+def test_every_head_of_many_has_a_lane_on_one_screen():
+    many = replace(LOOP, heads=dict.fromkeys(range(64), (0.0, 1.0)))
+    assert len(lanes_of(many)) == 65
+    drawn = trace_figure(many, LIGHT).layout
+    assert tuple(drawn.yaxis.range) == (-0.5, 64.5)
+    assert drawn.height <= ALL_LANES_PX + 200
+
+
+@pytest.mark.parametrize("heads", [1, 8, 24, 25, 64, 256])
+def test_names_beside_the_lanes_do_not_touch(heads):
+    lanes = lanes_of(replace(LOOP, heads=dict.fromkeys(range(heads), (0.0, 1.0))))
+    places = [list(lanes.values()).index(name) * lane_px(len(lanes)) for name in named(lanes)]
+    assert min(b - a for a, b in pairwise(places)) >= NAME_PX
+    assert named(lanes)[0] == "head 0"
+    assert named(lanes)[-1] == "layer"
 
 
 def test_hover_tells_when_how_long_and_on_which_thread():
