@@ -1,9 +1,7 @@
 """Text to tokens: ids, labels in which everything is visible, and spans of the source."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache, cached_property
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -11,10 +9,11 @@ import regex
 import tokenizers
 
 from attention.errors import ModelError, TextError, whole
-from attention.labels import byte_alphabet, visible
+from attention.labels import visible
+from attention.token_labels import BLANK, TokenLabels
+from attention.tokenizer_parts import may_leave_out, put_before, read_whole_and_exactly
 
 Ids = Iterable[SupportsIndex]
-BLANK = "▁"  # SentencePiece's sign for a blank
 
 
 @dataclass(frozen=True)
@@ -80,13 +79,20 @@ class Tokens:
         return cls("", plain, tuple(map(label, plain)), ((0, 0),) * len(plain))
 
 
-def read(source: "str | Ids | Tokens", tokenizer: "Tokenizer | None", model: str) -> Tokens:
+def read(
+    source: "str | Ids | Tokens",
+    tokenizer: "Tokenizer | None",
+    model: str,
+    *,
+    bos: bool | None = None,
+) -> Tokens:
     """A text, token ids or Tokens as Tokens.
 
     Args:
         source: what is read.
         tokenizer: of the model; None for one that takes token ids only.
         model: its name, for the error.
+        bos: whether BOS comes before a text; None: as the model expects.
 
     Raises:
         TextError: when it is empty, or a text for a model without a tokenizer.
@@ -96,7 +102,7 @@ def read(source: "str | Ids | Tokens", tokenizer: "Tokenizer | None", model: str
             raise TextError(f"{model} has no tokenizer; give token ids instead of text.")
         if not source:
             raise TextError("text must hold at least one character; got none.")
-        tokens = tokenizer.encode(source)
+        tokens = tokenizer.encode(source, bos)
     else:
         tokens = source if isinstance(source, Tokens) else Tokens.from_ids(source, tokenizer)
     if not tokens.ids:
@@ -112,23 +118,48 @@ def _whole(token_id: object) -> int:
     return plain
 
 
+def _require_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TextError(
+            f"text must be valid Unicode; character {error.start + 1} is "
+            f"U+{ord(text[error.start]):04X}, half of a surrogate pair. Remove it."
+        ) from error
+
+
+def _is_blank(char: str) -> bool:
+    return char.isspace() or char == BLANK
+
+
 class Tokenizer:
-    """A tokenizer.json of the Rust `tokenizers` library, with labels and exact spans.
+    """A tokenizer of the Rust `tokenizers` library, with labels, exact spans and one BOS.
 
     Args:
         backend: the loaded library object.
+        bos_id: the token that may be put first where the library's object puts none.
+        check: what the ids of a text without added tokens must be; a text for which they
+            differ is refused. None where the library is the authority.
     """
 
-    def __init__(self, backend: tokenizers.Tokenizer) -> None:
-        backend.no_truncation()  # a file may ask for both: a text cut short in silence, or
-        backend.no_padding()  # rows that are not in the text
+    def __init__(
+        self,
+        backend: tokenizers.Tokenizer,
+        *,
+        bos_id: int | None = None,
+        check: Callable[[str], Sequence[int]] | None = None,
+    ) -> None:
+        read_whole_and_exactly(backend)
         self.backend = backend
         self.added = frozenset(backend.get_added_tokens_decoder())
-        self._label = cache(self._new_label)  # a long text asks for the same again and again
-        self._bytes = cache(self._new_bytes)
+        self._before = put_before(backend)
+        self._bos = self._before or (() if bos_id is None else (bos_id,))
+        self._check = check
+        self._labels = TokenLabels(backend, self.added)
+        self._may_leave_out = may_leave_out(backend, byte_level=self._labels.byte_level)
 
     @classmethod
-    def from_file(cls, path: Path) -> "Tokenizer":
+    def from_file(cls, path: Path, *, bos_id: int | None = None) -> "Tokenizer":
         """Load a tokenizer.json.
 
         Raises:
@@ -137,43 +168,97 @@ class Tokenizer:
         if not path.is_file():
             raise ModelError(f"tokenizer must be a file tokenizer.json; {path} does not exist.")
         try:
-            return cls(tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8")))
+            backend = tokenizers.Tokenizer.from_str(path.read_text(encoding="utf-8"))
+            return cls(backend, bos_id=bos_id)
         except Exception as error:  # the library raises bare Exception
             raise ModelError(
                 f"{path} must be a tokenizer.json; it cannot be read: {error}."
             ) from error
 
-    @cached_property
-    def _decoder(self) -> str:
-        return json.dumps(json.loads(self.backend.to_str())["decoder"], ensure_ascii=False)
+    @property
+    def adds_bos(self) -> bool:
+        """Whether the model expects a BOS, so that `encode` puts it first by itself."""
+        return bool(self._before)
 
-    @cached_property
+    @property
+    def bos_id(self) -> int | None:
+        """The token that `encode` puts first, or would; None for a model without one."""
+        return self._bos[0] if self._bos else None
+
+    @property
     def is_byte_level(self) -> bool:
         """Whether each token is a run of bytes, written in GPT-2's byte alphabet."""
-        return '"ByteLevel"' in self._decoder
+        return self._labels.byte_level
 
-    def encode(self, text: str) -> Tokens:
-        """Read a text; special tokens such as BOS come where the tokenizer puts them.
+    def encode(self, text: str, bos: bool | None = None) -> Tokens:
+        """Read a text; what the tokenizer puts in, such as BOS, has no span in it.
+
+        A text that itself begins with the written BOS gets no second one.
+
+        Args:
+            text: what is read.
+            bos: whether BOS comes first; None: as the model expects.
 
         Raises:
             TextError: when the text holds half of a surrogate pair, which is no character, or
-                something that the tokenizer has no token for.
+                something that the tokenizer has no token for; or when a BOS is asked for that
+                the model does not have.
         """
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise TextError(
-                f"text must be valid Unicode; character {error.start + 1} is "
-                f"U+{ord(text[error.start]):04X}, half of a surrogate pair. Remove it."
-            ) from error
+        _require_characters(text)
+        if bos and not self._bos:
+            raise TextError("bos must be off: the model's tokenizer has no BOS token; got on.")
+        encoding = self._encoding(text)
+        mask = encoding.special_tokens_mask
+        own = tuple(i for i, put_in in zip(encoding.ids, mask, strict=True) if not put_in)
+        self._require_agreement(text, own)
+        ids, spans = tuple(encoding.ids), self._spans(text, encoding)
+        given = len(self._before)
+        ids, spans = ids[given:], spans[given:]
+        wanted = self.adds_bos if bos is None else bos
+        if wanted and own[: len(self._bos)] != self._bos:
+            ids, spans = self._bos + ids, ((0, 0),) * len(self._bos) + spans
+        return Tokens(text, ids, tuple(map(self.label, ids)), spans)
+
+    def _encoding(self, text: str) -> tokenizers.Encoding:
         try:
             encoding = self.backend.encode(text)
         except Exception as error:  # the library raises bare Exception
+            missing = self._without_token(text)
+            reason = f"it says: {error}" if missing is None else f"it has no token for {missing}"
             raise TextError(
-                f"text must be readable for the model's tokenizer; it says: {error}."
+                f"text must be readable for the model's tokenizer; {reason}."
             ) from error
-        ids = tuple(encoding.ids)
-        return Tokens(text, ids, tuple(map(self.label, ids)), self._spans(text, encoding))
+        if self._may_leave_out and (missing := self._without_token(text)) is not None:
+            raise TextError(
+                "text must be readable for the model's tokenizer; it has no token for "
+                f"{missing}, and would leave it out."
+            )
+        return encoding
+
+    def _without_token(self, text: str) -> str | None:
+        """The first character, other than blanks, that alone gives no token; how to write it."""
+        for char in dict.fromkeys(text):
+            try:
+                ids = self.backend.encode(char, add_special_tokens=False).ids
+            except Exception:  # the library raises bare Exception
+                ids = []
+            if not ids and not char.isspace():
+                return f"{visible(char)!r} (U+{ord(char):04X})"
+        return None
+
+    def _require_agreement(self, text: str, ids: tuple[int, ...]) -> None:
+        if self._check is None or not self.added.isdisjoint(ids):
+            return
+        expected = tuple(self._check(text))
+        if ids != expected:
+            alike = [a == b for a, b in zip(ids, expected, strict=False)]
+            first = [*alike, False].index(False)
+            before = self.decode(ids[max(0, first - 4) : first])
+            raise TextError(
+                "text must be split alike by SentencePiece and by its conversion; they differ "
+                f"from token {first + 1} on, after {before!r}. Change the text there, or put the "
+                "model's tokenizer.json beside its other files."
+            )
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of token ids, special tokens left out."""
@@ -182,53 +267,20 @@ class Tokenizer:
 
     def label(self, token_id: int) -> str:
         """What to write for a token: never empty, never an invisible character."""
-        return self._label(token_id)
-
-    def _new_label(self, token_id: int) -> str:
-        in_range = 0 <= token_id < 1 << 32  # all that the library takes
-        token = self.backend.id_to_token(token_id) if in_range else None
-        if token is None:
-            return f"<{token_id}>"
-        if token_id in self.added:
-            return visible(token)
-        if self.is_byte_level:
-            return visible(self._bytes(token_id))
-        return visible(token.replace(BLANK, " ") if BLANK in self._decoder else token)
-
-    def _new_bytes(self, token_id: int) -> bytes:
-        """The bytes of a byte-level token; an added token is written as plain text."""
-        token = str(self.backend.id_to_token(token_id))
-        alphabet = byte_alphabet()
-        if token_id in self.added or any(char not in alphabet for char in token):
-            return token.encode()
-        return bytes(alphabet[char] for char in token)
+        return self._labels.label(token_id)
 
     def _spans(self, text: str, encoding: tokenizers.Encoding) -> tuple[tuple[int, int], ...]:
-        """Spans of whole characters as a reader sees them (grapheme clusters)."""
-        rough = self._byte_spans(text, encoding) if self.is_byte_level else None
+        """Spans of whole characters as a reader sees them (grapheme clusters).
+
+        A blank that the tokenizer put before the text has none. What a normalizer leaves out,
+        such as the second of two blanks, is in no span.
+        """
         starts, ends = list(range(len(text) + 1)), list(range(len(text) + 1))
         for cluster in regex.finditer(r"\X", text):
             for i in range(cluster.start() + 1, cluster.end()):
                 starts[i], ends[i] = cluster.start(), cluster.end()
-        spans = encoding.offsets if rough is None else rough
-        return tuple((0, 0) if a == b else (starts[a], ends[b]) for a, b in spans)
-
-    def _byte_spans(self, text: str, encoding: tokenizers.Encoding) -> list[tuple[int, int]] | None:
-        """Walk the tokens' bytes along the text's; None when they are not the same bytes.
-
-        The library's own offsets leave out blanks where a tokenizer.json asks for it.
-        """
-        char_of_byte = [i for i, char in enumerate(text) for _ in char.encode()]
-        spans: list[tuple[int, int]] = []
-        at = 0
-        source = text.encode()
-        for token_id, put_in in zip(encoding.ids, encoding.special_tokens_mask, strict=True):
-            if put_in:  # such as BOS; the same token written in the text is not
-                spans.append((0, 0))
-                continue
-            piece = self._bytes(token_id)
-            if not piece or not source.startswith(piece, at):
-                return None
-            spans.append((char_of_byte[at], char_of_byte[at + len(piece) - 1] + 1))
-            at += len(piece)
-        return spans if at == len(source) else None
+        spans = []
+        for token_id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            put_in = self.label(token_id) == "␣" and not any(map(_is_blank, text[start:end]))
+            spans.append((0, 0) if start == end or put_in else (starts[start], ends[end]))
+        return tuple(spans)
