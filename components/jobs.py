@@ -91,6 +91,7 @@ class BenchmarkJob:
             work = self._work
             missing = [n for n in counts if not self._measured(asked, n)]
             if work is not None and work.settings == asked:
+                work.settings = asked  # its patience may be another
                 work.add(missing)
             elif missing:
                 self._begin(asked, missing)

@@ -41,7 +41,8 @@ def controls(*, pictures: bool = True) -> Run:
     """
     source = _known_model()
     device = _usable_device()
-    ways = _usable_ways(source, device.name)
+    refusals = _refusals(source, device.name)
+    ways = _usable_ways(refusals)
     with st.sidebar:
         _models()
         _devices()
@@ -51,7 +52,11 @@ def controls(*, pictures: bool = True) -> Run:
         with st.expander("Advanced"):
             _advanced(device)
             if pictures:
-                st.checkbox("Offer every way to run heads", key="offer_all_ways")
+                st.checkbox(
+                    "Offer every way to run heads", key="offer_all_ways", help=_left_out(refusals)
+                )
+            else:
+                _patience()
     return Run(source, device.name, state.text("dtype"), state.text("implementation"))
 
 
@@ -136,11 +141,27 @@ def _devices() -> None:
     )
 
 
-def _usable_ways(source: str, device: str) -> list[str]:
-    """The ways to run the model's heads that are offered; the one asked for is among them."""
+def _refusals(source: str, device: str) -> dict[str, str | None]:
+    """Of every way to run heads why it is not for this model there, None for one that is."""
     from attention.implementations import IMPLEMENTATIONS
 
-    refusals = {name: _why_not(name, source, device) for name in IMPLEMENTATIONS}
+    return {name: _why_not(name, source, device) for name in IMPLEMENTATIONS}
+
+
+def _left_out(refusals: dict[str, str | None]) -> str:
+    """Which ways are not offered and why, as Markdown."""
+    from attention.implementations import IMPLEMENTATIONS
+
+    reasons = [
+        f"{IMPLEMENTATIONS[name].title}: {messages.plain(why_not.split('; got ')[0])}"
+        for name, why_not in refusals.items()
+        if why_not is not None
+    ]
+    return "  \n".join(["Not for this model on this device:", *reasons])
+
+
+def _usable_ways(refusals: dict[str, str | None]) -> list[str]:
+    """The ways to run the model's heads that are offered; the one asked for is among them."""
     others = [
         name for name, why_not in refusals.items() if why_not is None and name not in MAIN_WAYS
     ]
@@ -229,4 +250,19 @@ def _advanced(device: "Device") -> None:
         on_change=state.take,
         args=("threads",),
         help="Within one operator on the CPU; for everybody who uses this server.",
+    )
+
+
+def _patience() -> None:
+    low, high = state.bounds("patience")
+    st.number_input(
+        "Patience, s",
+        min_value=low,
+        max_value=high,
+        step=60,
+        key=state.slot("patience"),
+        on_change=state.take,
+        args=("patience",),
+        help="A benchmark's process that gives no sign of life for so long is ended, and what it "
+        "measured is told as failed. More is needed for layers that take minutes.",
     )

@@ -117,6 +117,7 @@ ENTRIES: dict[str, Entry] = {
         number("kv_heads", 0, most=256),  # 0: one to each head
         choice("l2", "cold", "warm"),
         switch("compiled"),
+        number("patience", 600, least=1, most=86_400),  # seconds
     )
 }
 

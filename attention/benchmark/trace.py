@@ -132,7 +132,7 @@ def trace(module: AttentionModule, x: Tensor, *, warm_up: int = 3) -> Trace:
         for _ in range(warm_up):
             module(x)
         _profiled(module, x)  # the profiler's own first time is slow
-        tries = []
+        tries: list[profile] = []
         began = time.monotonic()
         while len(tries) < FEWEST_TRIES or (
             len(tries) < MOST_TRIES and time.monotonic() - began < ENOUGH_S

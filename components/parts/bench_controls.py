@@ -97,6 +97,7 @@ def asked(run: Run, tokens: int) -> Asked:
         l2="warm" if state.text("l2") == "warm" else "cold",
         min_run_time=SECONDS,
     )
+        patience=float(state.whole("patience")),
     counts = valid_counts(settings, state.whole("max_heads"))
     return Asked(settings, counts, _valid_heads(settings, counts))
 

@@ -50,6 +50,7 @@ class FakeWorker:
         self.allocator = allocator
         self.waiting = False
         self.asked = []
+        self.settings = None  # of what it was asked last
         self.stopped = threading.Event()
         self.gate = threading.Event()
         self.began = threading.Event()
@@ -63,6 +64,7 @@ class FakeWorker:
 
     def measure(self, asked, num_heads):
         self.asked.append(num_heads)
+        self.settings = asked
         self.began.set()
         self.gate.wait()
         if self.alive:

@@ -1,5 +1,6 @@
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -231,6 +232,16 @@ def test_work_that_somebody_asks_about_goes_on(slow, monkeypatch):
     watched.clear()
     watched.wait(LIMIT_S)
     assert slow.poll().running
+
+
+def test_another_patience_keeps_the_points_and_holds_from_the_next_head_count_on(slow):
+    slow.job.want(slow.asked, [1, 2])
+    slow.began()
+    slow.job.want(replace(slow.asked, patience=5.0), [1, 2])
+    slow.workers[0].gate.set()
+    slow.finish()
+    assert slow.heads() == slow.workers[0].asked == [1, 2]
+    assert slow.workers[0].settings.patience == 5.0
 
 
 def test_closing_the_session_ends_the_process(bench):

@@ -55,6 +55,13 @@ def test_way_that_is_not_for_this_model_is_refused_with_the_reason(way, sentence
     assert ways(page).value == "batched"
 
 
+def test_way_that_is_left_out_is_told_with_the_reason():
+    told = open_page().checkbox(key="offer_all_ways").help.replace("\\", "")
+    assert "PyTorch MHA: rotary positions must be off for torch" in told
+    assert "got" not in told
+    assert "Einsum" not in told
+
+
 def test_way_in_the_address_is_offered_without_asking():
     page = open_page(implementation="vmap")
     assert ways(page).value == "vmap"

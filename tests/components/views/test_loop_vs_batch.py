@@ -45,6 +45,17 @@ def test_state_is_in_the_address(workers):
     assert page.query_params["d_out"] == "48"
 
 
+def test_patience_can_be_set_under_advanced_and_reaches_the_process(workers):
+    page = measured(open_page(d_out=48, heads=1))
+    assert workers[0].settings.patience == 600
+    page.sidebar.number_input(key="patience_widget").set_value(1200).run()
+    page.button(key="bench_more").click().run()
+    measured(page)
+    assert workers[0].settings.patience == 1200
+    assert workers[0].asked == [1, 2]  # what was measured stays
+    assert page.query_params["patience"] == "1200"
+
+
 def test_slider_offers_divisors_only(workers):
     page = open_page(d_out=15, heads=3)
     assert page.select_slider[0].options == ["1", "3", "5", "15"]
