@@ -1,13 +1,14 @@
 """Which checkpoints can be opened: one file and one line a family."""
 
 from attention.errors import ModelError
-from attention.families import attention_only, llama
+from attention.families import attention_only, gpt2, llama
 from attention.families.base import Family, Stored
 
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
         llama.FAMILY,
+        gpt2.FAMILY,
         attention_only.FAMILY,
     )
 }

@@ -1,7 +1,7 @@
 """What a family of checkpoints is: a config and tensors in its own terms, told in ours."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -44,6 +44,7 @@ class Family:
             tensors are then those of `weights`, which are taken as they are.
         recognise: a saved object that has no config.json to its config and tensors; None where it
             is not of this family.
+        prefix: what names begin with except in a file that was saved without the read-out.
     """
 
     name: str
@@ -52,8 +53,37 @@ class Family:
     spare: tuple[str, ...] = ()
     write_config: Callable[[ModelConfig], dict[str, Any]] | None = None
     recognise: Recognise | None = None
+    prefix: str = ""
+
+    def stored(self, config: ModelConfig, names: Container[str]) -> dict[str, Stored]:
+        """Our parameter names to where they are among these names: with the prefix or without.
+
+        Args:
+            config: of the model.
+            names: of the tensors in the checkpoint.
+        """
+        wanted = self.weights(config)
+        first = wanted["embed.weight"].name
+        short = first.removeprefix(self.prefix)
+        if first in names or short not in names:
+            return wanted
+        return {
+            ours: replace(stored, name=stored.name.removeprefix(self.prefix))
+            for ours, stored in wanted.items()
+        }
+
+
+def transposed(tensor: Tensor) -> Tensor:
+    """A linear map (in, out) as (out, in)."""
+    return tensor.transpose(0, 1)
 
 
 def as_they_are(names: Mapping[str, str]) -> dict[str, Stored]:
     """Our parameter names to tensors that need no change."""
     return {ours: Stored(theirs) for ours, theirs in names.items()}
+
+
+def named(ours: str, theirs: str, *, bias: bool = True) -> dict[str, Stored]:
+    """The weight of a linear map or a norm, and its bias if it has one, taken as they are."""
+    kinds = ("weight", "bias") if bias else ("weight",)
+    return as_they_are({f"{ours}.{kind}": f"{theirs}.{kind}" for kind in kinds})
