@@ -1,7 +1,8 @@
 """What the pictures need of a run beyond itself, worked out once: labels and thumbnails."""
 
+import weakref
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
@@ -14,42 +15,48 @@ if TYPE_CHECKING:
 
 Record = Union["RunRecord", FirstMap]
 Habits = Sequence[Sequence[Habit | None]]  # [layer][head]
+KEPT_PATTERNS = 8  # whole patterns of each record; the last ones looked at
 
 
-class _Key:
-    """A record as a key: equal only to itself, and kept alive so that no other takes its place."""
+@dataclass
+class _Kept:
+    """What was worked out of one record, as long as the record lasts."""
 
-    def __init__(self, record: Record) -> None:
-        self.record = record
+    labels: Habits | None = None
+    layers: dict[tuple[int, int, bool], Weights] = field(default_factory=dict)
+    heads: dict[tuple[int, int, bool], Weights] = field(default_factory=dict)
 
-    def __hash__(self) -> int:
-        return id(self.record)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.record is self.record
+_kept: dict[int, _Kept] = {}
+
+
+def _of(record: Record) -> _Kept:
+    """What is kept of a record; it keeps no record in memory itself."""
+    key = id(record)
+    if key not in _kept:
+        _kept[key] = _Kept()
+        weakref.finalize(record, _kept.pop, key, None)
+    return _kept[key]
 
 
 def labels(record: Record) -> Habits:
     """What each head mostly does on this text: [layer][head]."""
-    return record.habits if isinstance(record, FirstMap) else _labels(_Key(record))
+    if isinstance(record, FirstMap):
+        return record.habits
+    kept = _of(record)
+    if kept.labels is None:
+        from attention.scores import head_scores, label_heads
 
-
-@lru_cache(maxsize=8)
-def _labels(key: _Key) -> Habits:
-    from attention.scores import head_scores, label_heads
-
-    assert not isinstance(key.record, FirstMap)  # brings its own
-    return label_heads(head_scores(key.record))
+        kept.labels = label_heads(head_scores(record))
+    return kept.labels
 
 
 def layer_thumbnails(record: Record, layer: int, size: int, look: Look) -> Weights:
     """All heads of a layer: see `looks.thumbnails`."""
-    return _layer(_Key(record), layer, size, look.hide_first)
-
-
-@lru_cache(maxsize=64)
-def _layer(key: _Key, layer: int, size: int, hide_first: bool) -> Weights:
-    return thumbnails(key.record, layer, size, Look(hide_first=hide_first))
+    kept, key = _of(record).layers, (layer, size, look.hide_first)
+    if key not in kept:
+        kept[key] = thumbnails(record, layer, size, look)
+    return kept[key]
 
 
 def all_thumbnails(record: Record, size: int, look: Look) -> Weights:
@@ -60,9 +67,11 @@ def all_thumbnails(record: Record, size: int, look: Look) -> Weights:
 
 def head_pattern(record: Record, layer: int, head: int, look: Look) -> Weights:
     """One head as it is shown: see `looks.shown_pattern`."""
-    return _head(_Key(record), layer, head, look.hide_first)
-
-
-@lru_cache(maxsize=8)
-def _head(key: _Key, layer: int, head: int, hide_first: bool) -> Weights:
-    return shown_pattern(key.record, layer, head, Look(hide_first=hide_first))
+    kept, key = _of(record).heads, (layer, head, look.hide_first)
+    pattern = kept.pop(key, None)
+    if pattern is None:
+        pattern = shown_pattern(record, layer, head, look)
+    for oldest in list(kept)[: max(0, len(kept) + 1 - KEPT_PATTERNS)]:
+        kept.pop(oldest, None)
+    kept[key] = pattern
+    return pattern
