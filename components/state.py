@@ -110,7 +110,7 @@ ENTRIES: dict[str, Entry] = {
         number("max_heads", 16, least=1, most=256),
         number("seq_len", 0, most=16_384),  # 0: the length of the text
         number("batch", 1, least=1, most=256),
-        choice("passes", "forward", "backward"),
+        choice("passes", "forward", "backward", "decode"),
         choice("allocator", "user", "tuned"),
         words("compared", "looped,batched,sdpa"),
         choice("figure", "time", "share", "memory", "operators", "kernels"),

@@ -7,15 +7,17 @@ from xml.sax.saxutils import escape
 from attention.benchmark.imported import Run
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.numbers import number
+from attention.benchmark.passes import PASSES
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.summary import Row
 from attention.implementations import IMPLEMENTATIONS
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5B5F6E")
-INK, LINE = "#12141C", "#D5D7E0"
+INK, LINE, WRONG, MUTED = "#12141C", "#D5D7E0", "#B00020", "#5B5F6E"
 WIDTH, HEIGHT = 820, 460
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 24, 50  # px around the plot
 LEGEND_PX = 18  # a line
+NAME_PX = 15  # of what has no time
 TICKS = 5
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # between ticks, times a power of 10
 
@@ -54,9 +56,9 @@ def to_svg(settings: BenchmarkSettings, table: Sequence[Row], other: Run | None 
     shown = settings.implementations
     there = [m for m in other.measurements if m.ok and m.implementation in shown] if other else []
     limit = [
-        (float(row.num_heads), m.least_ms)
+        (float(row.num_heads), least[0])
         for row in table
-        if (m := next(iter(row.by_name.values()))).least_ms is not None
+        if (least := [m.least_ms for m in row.by_name.values() if m.least_ms is not None])
     ]
     names = [*shown, *(["limit"] if limit else []), *([other.environment.name] if other else [])]
     times = [m.median for m in (*here, *there)] or [1.0]
@@ -67,6 +69,7 @@ def to_svg(settings: BenchmarkSettings, table: Sequence[Row], other: Run | None 
         drawn += _series([m for m in here if m.implementation == name], axes, colour)
         drawn += _dotted([m for m in there if m.implementation == name], axes, colour)
     drawn.append(_line(axes.path(limit), INK, "8 4"))
+    drawn += _without_time([m for row in table for m in row.by_name.values()], axes)
     drawn += _legend(settings, names)
     return "\n".join(
         [
@@ -93,9 +96,8 @@ def _frame(settings: BenchmarkSettings, axes: Axes) -> list[str]:
     below = HEIGHT - BOTTOM + 18
     counts = [heads for heads in _ticks(axes.most_heads) if heads.is_integer()]
     drawn += [_text(f"{heads:.0f}", axes.x(heads), below, "middle") for heads in counts]
-    passes = "forward pass" if settings.passes == "forward" else "forward and backward pass"
     drawn.append(_text("heads", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, "middle"))
-    drawn.append(_text(f"ms per {passes}", 8, 16, "start"))
+    drawn.append(_text(f"ms per {PASSES[settings.passes].unit}", 8, 16, "start"))
     return drawn
 
 
@@ -121,6 +123,20 @@ def _series(found: Sequence[Measurement], axes: Axes, colour: str) -> list[str]:
     medians = axes.path([(m.num_heads, m.median) for m in found])
     faint = f'<polygon points="{axes.path(band)}" fill="{colour}" fill-opacity="0.15"/>'
     return [faint, _line(medians, colour), *points]
+
+
+def _without_time(found: Sequence[Measurement], axes: Axes) -> list[str]:
+    """A cross on the axis where something failed, a dash where it is not possible, with names."""
+    drawn = []
+    for heads in sorted({m.num_heads for m in found if not m.ok}):
+        here = [m for m in found if m.num_heads == heads and not m.ok]
+        x, y = axes.x(heads), axes.y(0)
+        for place, m in enumerate(here):
+            colour = MUTED if m.impossible else WRONG
+            sign = "–" if m.impossible else "×"
+            said = f"{sign} {IMPLEMENTATIONS[m.implementation].title}"
+            drawn.append(_text(said, x, y - 6 - NAME_PX * place, "middle", colour))
+    return drawn
 
 
 def _dotted(found: Sequence[Measurement], axes: Axes, colour: str) -> list[str]:
@@ -149,7 +165,6 @@ def _legend(settings: BenchmarkSettings, names: Sequence[str]) -> list[str]:
     return drawn
 
 
-def _text(said: str, x: float, y: float, anchor: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{INK}">{escape(said)}</text>'
-    )
+def _text(said: str, x: float, y: float, anchor: str, colour: str = INK) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text {place} fill="{colour}">{escape(said)}</text>'

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
+from attention.benchmark.passes import PASSES
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.units import in_bytes, in_flops
 from attention.benchmark.work import Sizes, work
-from attention.devices import DTYPES
 from attention.implementations import IMPLEMENTATIONS
 
-LETTERS = "B sequences of T tokens, H heads and K kv heads of d features"
 STEPS = {
     "projections": "q, k, v",
     "scores": "scores",
@@ -31,7 +30,7 @@ class Step:
     Attributes:
         implementation: its title.
         step: what is computed.
-        flops_formula: in the letters of LETTERS.
+        flops_formula: in the letters that `letters` explains.
         flops: FLOPs.
         bytes_formula: numbers that are read and written, times bytes each.
         bytes: bytes read and written.
@@ -53,21 +52,20 @@ class Step:
         )
 
 
+def letters(settings: BenchmarkSettings) -> str:
+    """What the letters of the formulas stand for."""
+    tokens = PASSES[settings.passes].tokens.format("T")
+    return f"B sequences of {tokens}, H heads and K kv heads of d features"
+
+
 def steps(settings: BenchmarkSettings, num_heads: int) -> list[Step]:
     """Every step of every implementation of a benchmark at one head count."""
-    itemsize = DTYPES[settings.dtype].itemsize
-    sizes = Sizes(
-        config=settings.config(num_heads),
-        batch=settings.batch,
-        seq_len=settings.seq_len,
-        itemsize=itemsize,
-        backward=settings.passes == "backward",
-    )
+    sizes = Sizes.of(settings, num_heads)
     found = []
     for name in settings.implementations:
         entry = IMPLEMENTATIONS[name]
         done = work(sizes, entry)
-        thrice = f"{done.passes}·" if done.passes > 1 else ""
+        thrice = f"{done.products}·" if done.products > 1 else ""
         for key, part in done.parts.items():
             many = thrice if part.flops else ""
             found.append(
@@ -75,9 +73,9 @@ def steps(settings: BenchmarkSettings, num_heads: int) -> list[Step]:
                     entry.title,
                     STEPS[key],
                     f"{many}{part.flops_formula}",
-                    done.passes * part.flops,
-                    f"{thrice}{itemsize}·({part.moved_formula})",
-                    done.passes * itemsize * part.moved,
+                    done.products * part.flops,
+                    f"{thrice}{done.itemsize}·({part.moved_formula})",
+                    done.products * done.itemsize * part.moved,
                 )
             )
     return found

@@ -22,8 +22,8 @@ COLUMNS = (
     "num_heads", "implementation", "head_dim", "d_out", "median_ms", "p10_ms", "p90_ms",
     "samples", "far_out", "ratio_to_batched", "flops", "moved_bytes", "gflops_per_s",
     "share_of_plain_products", "limit_ms", "least_ms", "peak_bytes", "operators", "kernels",
-    "faults", "compile_s", "output_difference", "pattern_difference", "tolerance", "equal",
-    "disturbed", "error", "weights", "output",
+    "faults", "compile_s", "output_difference", "pattern_difference", "gradient_difference",
+    "gradient_of", "tolerance", "equal", "disturbed", "error", "impossible", "weights", "output",
 )  # fmt: skip
 
 
@@ -104,10 +104,13 @@ def _cells(m: Measurement, batched_median: float | None) -> list[object]:
         m.compile_s,
         m.output_difference,
         m.pattern_difference,
+        m.gradient_difference,
+        m.gradient_of,
         m.tolerance,
         m.equal,
         m.disturbed,
         m.error,
+        m.impossible,
         "; ".join(m.weights),
         m.output,
     ]

@@ -1,13 +1,13 @@
-"""The layer that is measured, its exact result, and the check of an implementation against it."""
+"""The layer that is measured, what goes into it, and its exact result."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from attention.benchmark.passes import PASSES, Given, Ready, Result
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.work import Sizes
 from attention.config import AttentionConfig
@@ -15,13 +15,9 @@ from attention.devices import DTYPES
 from attention.errors import ConfigError, DeviceError
 from attention.implementations import IMPLEMENTATIONS, build_attention
 from attention.implementations.base import AttentionModule
-from attention.timing import largest_difference
+from attention.implementations.batched import BatchedAttention
 from attention.weights import HeadWeights
 
-# Of numbers around 1: a few roundings of the dtype in sums of some thousand terms.
-TOLERANCES = {"float32": 1e-5, "bfloat16": 3e-2, "float16": 4e-3}
-# Scores, masked scores and pattern are held at once: in float64, and in the dtype measured.
-SQUARES_HELD = 3
 MEMINFO = Path("/proc/meminfo")
 
 
@@ -33,39 +29,29 @@ class Layer:
         settings: the benchmark it belongs to.
         config: its sizes.
         weights: its numbers, already rounded to the dtype.
-        x: its input (batch, pos, d_in), already rounded to the dtype, on the device.
-        out: the exact output, in float64.
-        pattern: the exact pattern, in float64.
+        given: what goes in, already rounded to the dtype, on the device.
+        exact: what comes out, in float64.
     """
 
     settings: BenchmarkSettings
     config: AttentionConfig
     weights: HeadWeights
-    x: Tensor
-    out: Tensor
-    pattern: Tensor
+    given: Given
+    exact: Result
+
+    @property
+    def x(self) -> Tensor:
+        """The tokens (batch, pos, d_in)."""
+        return self.given.x
 
     @property
     def sizes(self) -> Sizes:
         """What its FLOPs and bytes follow from."""
-        settings = self.settings
-        return Sizes(
-            config=self.config,
-            batch=settings.batch,
-            seq_len=settings.seq_len,
-            itemsize=DTYPES[settings.dtype].itemsize,
-            backward=settings.passes == "backward",
-        )
+        return Sizes.of(self.settings, self.config.num_heads)
 
-
-@dataclass(frozen=True)
-class Check:
-    """How far an implementation is from the exact result; see Measurement."""
-
-    output_difference: float
-    pattern_difference: float | None
-    tolerance: float
-    equal: bool
+    def ready(self, module: AttentionModule) -> Ready:
+        """The pass that is timed, set up for one implementation."""
+        return PASSES[self.settings.passes].ready(module, self.given)
 
 
 def prepare(settings: BenchmarkSettings, num_heads: int) -> Layer:
@@ -77,26 +63,32 @@ def prepare(settings: BenchmarkSettings, num_heads: int) -> Layer:
     """
     config = settings.config(num_heads)
     _check_memory(settings, num_heads)
-    dtype = DTYPES[settings.dtype]
+    dtype, kind = DTYPES[settings.dtype], PASSES[settings.passes]
     generator = torch.Generator().manual_seed(settings.seed)
     weights = HeadWeights.init(config, generator=generator).to("cpu", dtype)
-    x = torch.randn(settings.batch, settings.seq_len, config.d_in, generator=generator).to(dtype)
+    x = torch.randn(settings.batch, settings.tokens, config.d_in, generator=generator).to(dtype)
+    queries = kind.positions(settings.seq_len).queries.value
+    pull = torch.randn(settings.batch, queries, config.d_model, generator=generator).to(dtype)
     where = settings.device if settings.device.startswith("cuda") else "cpu"  # MPS has no float64
-    exact = build_attention("batched", config, weights, device=where, dtype=torch.float64)
-    with torch.inference_mode():
-        out, pattern = exact(x.to(where, torch.float64), need_pattern=True)
-    return Layer(settings, config, weights, x.to(settings.device), out, pattern)
+    module = build_attention("batched", config, weights, device=where, dtype=torch.float64)
+    assert isinstance(module, BatchedAttention)
+    wide = Given(x.to(where, torch.float64), pull.to(where, torch.float64))
+    given = Given(x.to(settings.device), pull.to(settings.device))
+    return Layer(settings, config, weights, given, kind.exact(module, wide))
 
 
 def build(layer: Layer, name: str) -> AttentionModule:
     """The layer computed in one way, where the benchmark runs.
 
     Raises:
-        ConfigError: when it cannot be computed, trained or compiled in this way.
+        ConfigError: when it cannot be computed or compiled in this way, or has no such pass.
         DeviceError: when nothing can be compiled here.
     """
     settings = layer.settings
-    _check_backward(settings, name)
+    kind = torch.device(settings.device).type
+    reason = PASSES[settings.passes].why_not(IMPLEMENTATIONS[name], kind)
+    if reason is not None:
+        raise ConfigError(reason)
     dtype = DTYPES[settings.dtype]
     return build_attention(
         name,
@@ -106,49 +98,6 @@ def build(layer: Layer, name: str) -> AttentionModule:
         dtype=dtype,
         compiled=settings.compiled,
     )
-
-
-def _check_backward(settings: BenchmarkSettings, name: str) -> None:
-    entry, kind = IMPLEMENTATIONS[name], torch.device(settings.device).type
-    if settings.passes == "backward" and kind not in entry.trains_on:
-        on = f"; it has one on {', '.join(entry.trains_on)}" if entry.trains_on else ""
-        raise ConfigError(
-            f"passes must be forward for {entry.title} on {kind}: "
-            f"it has no backward pass there{on}."
-        )
-
-
-@torch.inference_mode()
-def check(layer: Layer, module: AttentionModule) -> Check:
-    """Compare a module's output and pattern with the exact ones.
-
-    The tolerance is relative where numbers are above 1 and absolute below.
-    """
-    out, pattern = module(layer.x, need_pattern=True)
-    base = TOLERANCES[layer.settings.dtype]
-    tolerance = base * max(1.0, float(layer.out.abs().max()))
-    output_difference = largest_difference(out.to(layer.out.device), layer.out)
-    pattern_difference = None
-    equal = output_difference <= tolerance  # False for NaN
-    if pattern is not None:
-        pattern_difference = largest_difference(pattern.to(layer.pattern.device), layer.pattern)
-        equal = equal and pattern_difference <= base
-    return Check(output_difference, pattern_difference, tolerance, equal)
-
-
-def call(layer: Layer, module: AttentionModule) -> Callable[[], object]:
-    """What is timed: a forward pass, or one with the gradients of input and weights."""
-    if layer.settings.passes == "forward":
-        return lambda: module(layer.x)
-    x = layer.x.clone().requires_grad_()
-    inputs = [x, *module.parameters()]
-    ones = torch.ones_like(layer.out, dtype=x.dtype, device=x.device)
-
-    def forward_and_backward() -> None:
-        with torch.inference_mode(mode=False):
-            torch.autograd.grad(module(x), inputs, ones)
-
-    return forward_and_backward
 
 
 def describe_weights(module: AttentionModule) -> tuple[str, ...]:
@@ -169,8 +118,10 @@ def _check_memory(settings: BenchmarkSettings, num_heads: int) -> None:
     free, where = free_memory(), ""
     if settings.device.startswith("cuda"):
         free, where = free_gpu_memory(settings.device), f" of {settings.device}"
-    cells = settings.batch * num_heads * settings.seq_len**2
-    needed = cells * SQUARES_HELD * (8 + DTYPES[settings.dtype].itemsize)
+    kind = PASSES[settings.passes]
+    cells = settings.batch * num_heads * kind.rows_held(settings.seq_len) * settings.seq_len
+    # In float64 for the exact result, and in the dtype measured.
+    needed = cells * kind.squares * (8 + DTYPES[settings.dtype].itemsize)
     noun = "head" if num_heads == 1 else "heads"
     if free is not None and needed > free:
         raise DeviceError(

@@ -5,7 +5,7 @@ products down too.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import torch
@@ -43,7 +43,7 @@ class Limit:
             the medians, each in proportion to the FLOPs of its part. Gradients are products of
             the same size, and counted as if they ran at the same rate.
         """
-        whole = work(Sizes(**{**vars(sizes), "backward": False}), PLAIN)
+        whole = replace(work(sizes, PLAIN), products=1)  # they are timed without gradients
         projections = median(self.projections) * asked.projection_flops / whole.projection_flops
         attention = median(self.attention) * asked.attention_flops / whole.attention_flops
         return projections + attention
@@ -64,8 +64,9 @@ def plain_products(
         device: where.
         dtype: in what.
     """
-    c, rows = sizes.config, sizes.batch * sizes.seq_len
-    each = (sizes.batch * c.num_heads, sizes.seq_len)  # heads of all sequences
+    c, rows = sizes.config, sizes.rows
+    heads = sizes.batch * c.num_heads  # of all sequences
+    queries, keys = sizes.positions.queries.value, sizes.positions.keys.value
 
     def numbers(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, device=device, dtype=dtype)
@@ -73,8 +74,9 @@ def plain_products(
     columns = (c.num_heads + 2 * c.num_kv_heads) * c.head_dim
     x, W_qkv, qkv = numbers(rows, c.d_in), numbers(columns, c.d_in), numbers(rows, columns)
     z, W_O, out = numbers(rows, c.d_out), numbers(c.d_model, c.d_out), numbers(rows, c.d_model)
-    q, k, v, mixed = (numbers(*each, c.head_dim) for _ in range(4))
-    square = torch.empty(*each, sizes.seq_len, device=device, dtype=dtype)
+    q, mixed = (numbers(heads, queries, c.head_dim) for _ in range(2))
+    k, v = (numbers(heads, keys, c.head_dim) for _ in range(2))
+    square = torch.empty(heads, queries, keys, device=device, dtype=dtype)
 
     def projections() -> None:
         torch.mm(x, W_qkv.t(), out=qkv)

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from attention.benchmark.check import check
 from attention.benchmark.counts import count
-from attention.benchmark.layer import Layer, build, call, check, describe_weights, prepare
+from attention.benchmark.layer import Layer, build, describe_weights, prepare
 from attention.benchmark.limit import ATTENTION, PROJECTIONS, Limit, plain_products
 from attention.benchmark.load import LoadMeter, disturbance, usable_cores
 from attention.benchmark.measurement import Measurement
@@ -17,7 +18,7 @@ from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.work import work
 from attention.compiling import time_compiling
 from attention.devices import DTYPES, find_device
-from attention.errors import DeviceError, HeadscopeError
+from attention.errors import ConfigError, DeviceError, HeadscopeError
 from attention.implementations import IMPLEMENTATIONS
 from attention.memory import memory_errors_as_sentences
 from attention.timing import Call, Clock, time_interleaved
@@ -78,7 +79,8 @@ def measure(
             with memory_errors_as_sentences(torch.device(settings.device)):
                 subject = _examine(layer, name, facts)
         except Exception as error:  # of one: the others can still be timed
-            yield Measurement(**facts, error=_reason(name, error))
+            impossible = isinstance(error, ConfigError)
+            yield Measurement(**facts, error=_reason(name, error), impossible=impossible)
             continue
         if subject.facts["equal"]:
             subjects[name] = subject
@@ -101,22 +103,21 @@ def clock_of(settings: BenchmarkSettings) -> Clock:
 
 
 def _examine(layer: Layer, name: str, facts: dict[str, Any]) -> _Subject:
-    """Build it, compare it with the exact result, and run what will be timed once.
+    """Build it and compare what will be timed with the exact result.
 
-    Compiling is timed by this run, apart from the samples.
+    Compiling is timed by the first run, apart from the samples.
     """
-    module = build(layer, name)
-    run, compile_s = call(layer, module), None
-    with torch.inference_mode():
-        if layer.settings.compiled:  # before the check, which compiles most of the same again
-            compile_s = time_compiling(_waited_for(run, layer)).seconds
-        found = asdict(check(layer, module))
-        if found["equal"]:
-            run()
+    module, compile_s = build(layer, name), None
+    ready = layer.ready(module)
+    if layer.settings.compiled:  # before the check, which compiles most of the same again
+        with torch.inference_mode():
+            compile_s = time_compiling(_waited_for(ready.run, layer)).seconds
+    found = asdict(check(layer, ready))
     done = work(layer.sizes, IMPLEMENTATIONS[name])
-    output = (layer.settings.batch, layer.settings.seq_len, layer.config.d_model)
+    output = tuple(layer.exact.out.shape)
     told = {"weights": describe_weights(module), "output": output, "compile_s": compile_s}
-    return _Subject(run, {**facts, **found, **told, "flops": done.flops, "moved_bytes": done.bytes})
+    counted = {"flops": done.flops, "moved_bytes": done.bytes}
+    return _Subject(ready.run, {**facts, **found, **told, **counted})
 
 
 def _waited_for(run: Call, layer: Layer) -> Call:
@@ -141,8 +142,11 @@ def _reason(name: str, error: Exception) -> str:
 
 def _wrong(facts: dict[str, Any]) -> str:
     title = IMPLEMENTATIONS[facts["implementation"]].title
-    pattern = facts["pattern_difference"]
-    also = "" if pattern is None else f" and its pattern by {pattern:.2g}"
+    pattern, gradient = facts["pattern_difference"], facts["gradient_difference"]
+    also = "" if pattern is None else f", its pattern by {pattern:.2g}"
+    if gradient is not None:
+        of = facts["gradient_of"]
+        also += f", its gradient of {of} by {gradient:.2g} of that gradient's largest number"
     return (
         f"{title} computed something else at {facts['num_heads']} heads: its output differs by "
         f"{facts['output_difference']:.2g}{also} (tolerance {facts['tolerance']:.2g}). Not timed."

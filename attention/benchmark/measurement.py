@@ -24,13 +24,16 @@ class Measurement:
         head_dim: width of one head, features.
         d_out: concatenated width, num_heads * head_dim, features.
         weights: each weight as it is kept, `8 × heads.*.W_query (32, 256)`, the queries' first.
-        output: the output's shape (batch, pos, d_model).
+        output: the output's shape (batch, pos, d_model); pos is 1 in a decode step.
         samples: ms a pass, in the order in which they were taken; empty when not timed.
         output_difference: largest absolute difference of the output from the same layer
             computed by `batched` in float64 (which the tests prove equal to `reference`).
         pattern_difference: the same of the pattern; None where the implementation has none.
         tolerance: what `output_difference` may be at most in this dtype.
-        equal: whether both differences are within tolerance; None when it could not be seen.
+        gradient_difference: the largest of any gradient of input or weights, as a share of that
+            gradient's largest number; None in a pass without gradients.
+        gradient_of: which gradient that is: x, W_Q, …
+        equal: whether all differences are within tolerance; None when it could not be seen.
         flops: of one pass, by formula; see `work`.
         moved_bytes: bytes read and written in one pass, by formula.
         limit: how long plain matrix products of the same shapes took in the same run.
@@ -44,6 +47,7 @@ class Measurement:
         others: cores kept busy by other programs meanwhile; None where unknown.
         disturbed: why the times are not to be trusted; None when they are.
         error: why there is no time, in one sentence.
+        impossible: whether that is because it has no such pass or layer: nothing failed.
     """
 
     implementation: str
@@ -55,6 +59,8 @@ class Measurement:
     samples: tuple[float, ...] = ()
     output_difference: float | None = None
     pattern_difference: float | None = None
+    gradient_difference: float | None = None
+    gradient_of: str | None = None
     tolerance: float | None = None
     equal: bool | None = None
     flops: int | None = None
@@ -70,6 +76,7 @@ class Measurement:
     others: float | None = None
     disturbed: str | None = None
     error: str | None = None
+    impossible: bool = False
 
     @property
     def ok(self) -> bool:

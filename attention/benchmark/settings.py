@@ -5,13 +5,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from attention.benchmark.load import usable_cores
+from attention.benchmark.passes import PASSES
 from attention.config import AttentionConfig
 from attention.devices import DTYPES
 from attention.errors import ConfigError, is_number, require_choice, require_positive, require_seed
 from attention.implementations import IMPLEMENTATIONS
 
 Reading = Literal["total", "per_head"]
-Passes = Literal["forward", "backward"]
+Passes = Literal["forward", "backward", "decode"]  # the keys of PASSES
 Allocator = Literal["user", "tuned"]
 L2 = Literal["cold", "warm"]
 
@@ -38,11 +39,11 @@ class BenchmarkSettings:
         d_out_per_head: width of each head, features: the layer grows as heads are added.
         d_in: width of the input, features; by default d_out, or 768 with d_out_per_head.
         num_kv_heads: key and value heads, shared evenly; None for one to each head.
-        seq_len: tokens.
-        context_length: tokens that the layer is made for, by default seq_len; the book's loop
-            converts a mask of that side in every head.
+        seq_len: tokens; for decode those that are kept.
+        context_length: tokens that the layer is made for, by default those that it reads; the
+            book's loop converts a mask of that side in every head.
         batch: sequences.
-        passes: forward, or forward and backward together.
+        passes: a key of PASSES: what is timed.
         device: cpu, cuda:0, mps.
         dtype: a key of DTYPES.
         threads: torch's threads within an operator.
@@ -89,10 +90,10 @@ class BenchmarkSettings:
                 raise ConfigError(f"{name} must be a list of at least one; got {value!r}.")
         for name in ("seq_len", "batch", "threads", "rounds"):
             require_positive(name, getattr(self, name))
-        self._check_context()
         for name in self.implementations:
             require_choice("implementation", name, list(IMPLEMENTATIONS))
-        require_choice("passes", self.passes, get_args(Passes))
+        require_choice("passes", self.passes, list(PASSES))
+        self._check_context()
         require_choice("dtype", self.dtype, list(DTYPES))
         require_choice("allocator", self.allocator, get_args(Allocator))
         require_choice("l2", self.l2, get_args(L2))
@@ -110,11 +111,17 @@ class BenchmarkSettings:
         if self.context_length is None:
             return
         require_positive("context_length", self.context_length)
-        if self.context_length < self.seq_len:
+        if self.context_length < self.tokens:
+            more = " and the new token" if self.tokens > self.seq_len else ""
             raise ConfigError(
-                f"context_length must be at least seq_len {self.seq_len}; "
+                f"context_length must be at least seq_len {self.seq_len}{more}; "
                 f"got {self.context_length}."
             )
+
+    @property
+    def tokens(self) -> int:
+        """What the layer reads: seq_len, and for decode the new token."""
+        return self.seq_len + PASSES[self.passes].extra
 
     @property
     def reading(self) -> Reading:
@@ -142,7 +149,7 @@ class BenchmarkSettings:
             ConfigError: when a size is below 1, num_heads does not divide the total width, or
                 num_kv_heads does not divide num_heads.
         """
-        kv, length = self.num_kv_heads, self.context_length or self.seq_len
+        kv, length = self.num_kv_heads, self.context_length or self.tokens
         if self.d_out_per_head is not None:
             d_in = GPT2_WIDTH if self.d_in is None else self.d_in
             return AttentionConfig.per_head(

@@ -93,7 +93,9 @@ class Worker:
             ConfigError: when the head count does not fit the width.
             DeviceError: when the device cannot be used, or the process ended.
         """
-        one = replace(settings, implementations=(implementation,), heads=(num_heads,))
+        one = replace(
+            settings, implementations=(implementation,), heads=(num_heads,), passes="forward"
+        )
         find_device(one.device, one.dtype)
         request = {"settings": one.to_json(), "num_heads": num_heads, "trace": implementation}
         try:

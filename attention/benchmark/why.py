@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attention.benchmark.numbers import number
+from attention.benchmark.passes import PASSES
 from attention.benchmark.trace import DISPATCH, WAITING, Trace
 from attention.benchmark.units import in_bytes
 from attention.devices import DTYPES
@@ -91,7 +92,8 @@ def why_the_loop_wins(settings: "BenchmarkSettings", row: "Row | None") -> str |
     loop, batch = (row.by_name[name].faults for name in ("looped", "batched"))
     if loop is None or batch is None:
         return None
-    one = settings.batch * settings.seq_len**2 * DTYPES[settings.dtype].itemsize
+    cells = PASSES[settings.passes].positions(settings.seq_len).square.value
+    one = settings.batch * cells * DTYPES[settings.dtype].itemsize
     counted = f"{batch:,} page faults a pass in the batch, {loop:,} in the loop"
     if batch < MANY_FAULTS or batch < 2 * loop:
         return f"Page faults don't explain it: {counted}."

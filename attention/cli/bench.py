@@ -37,10 +37,11 @@ WIDTH = 768  # GPT-2's, where neither d_out nor d_out_per_head is given
 @click.option(
     "--pass",
     "passes",
-    type=click.Choice(["forward", "backward"]),
+    type=click.Choice(["forward", "backward", "decode"]),
     default="forward",
     show_default=True,
-    help="backward times a forward pass and its gradients together.",
+    help="backward: a forward pass and its gradients together; decode: one new token after seq-len "
+    "tokens in a KV cache.",
 )
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps.")
 @click.option("--dtype", default="float32", show_default=True, help="float32, bfloat16, …")
@@ -70,7 +71,12 @@ WIDTH = 768  # GPT-2's, where neither d_out nor d_out_per_head is given
 @click.option("--json", "json_file", type=Path, metavar="FILE", help="Write everything there.")
 @click.option("--csv", "csv_file", type=Path, metavar="FILE", help="Write the table there.")
 @click.option(
-    "--svg", "svg_file", type=Path, metavar="FILE", help="Draw the chart there; no PNG is written."
+    "--svg",
+    "svg_file",
+    type=Path,
+    metavar="FILE",
+    help="Draw the chart there. For a PNG: rsvg-convert or Inkscape makes one of it, and the page "
+    "(Loop vs batch) has a button.",
 )
 @click.option(
     "--overlay", type=Path, metavar="FILE", help="Lay the run in a --json FILE over this one."
@@ -89,8 +95,8 @@ def bench(
 ) -> None:
     """Time one attention layer, its heads computed in several ways, at several head counts.
 
-    Every result is first compared with the same layer computed in float64; what differs is
-    reported and not timed.
+    Every result, gradients too, is first compared with the same layer computed in float64; what
+    differs is reported and not timed.
     """
     files = Files(json_file, csv_file, svg_file)
     files.check()

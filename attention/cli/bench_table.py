@@ -11,16 +11,21 @@ if TYPE_CHECKING:
 
 NOTHING = "–"
 CELL = 24  # characters of an implementation's column
+# What is compared with float64; gradients only where there are some, relative to their largest.
+DIFFERENCES = {"max |Δ|": "output_difference", "grad |Δ|": "gradient_difference"}
 
 
 def layer_words(settings: "BenchmarkSettings") -> str:
     """What is measured, in one line."""
+    from attention.benchmark.passes import PASSES
+
     if settings.reading == "total":
         width = f"total width d_out {settings.width}: head_dim shrinks as heads are added"
     else:
         width = f"d_out_per_head {settings.width}: the layer grows as heads are added"
-    passes = "forward" if settings.passes == "forward" else "forward and backward"
-    return f"{passes}, batch {settings.batch}, {settings.seq_len} tokens; {width}"
+    kind = PASSES[settings.passes]
+    tokens = kind.tokens.format(settings.seq_len)
+    return f"{kind.title.lower()}, batch {settings.batch}, {tokens}; {width}"
 
 
 def table(settings: "BenchmarkSettings", found: "Iterator[Measurement]") -> Iterator[str]:
@@ -28,7 +33,7 @@ def table(settings: "BenchmarkSettings", found: "Iterator[Measurement]") -> Iter
     from attention.benchmark.summary import rows
 
     titles = [f"{name} ms (p10–p90)" for name in settings.implementations]
-    yield _columns("heads", "head_dim", titles, "loop/batch", "max |Δ|")
+    yield _columns("heads", "head_dim", titles, "loop/batch", *_compared(settings))
     for _, group in groupby(found, key=lambda m: m.num_heads):
         for row in rows(group):
             yield _line(settings, row)
@@ -108,11 +113,11 @@ def side_by_side(
 
 def formulas(settings: "BenchmarkSettings") -> Iterator[str]:
     """How FLOPs and bytes are worked out, at the most heads."""
-    from attention.benchmark.explain import EXPLAINED, LETTERS, steps
+    from attention.benchmark.explain import EXPLAINED, letters, steps
 
     num_heads = max(settings.heads)
     yield ""
-    yield f"FLOPs and bytes by formula at {num_heads} heads; {LETTERS}:"
+    yield f"FLOPs and bytes by formula at {num_heads} heads; {letters(settings)}:"
     yield from map(str, steps(settings, num_heads))
     yield EXPLAINED
 
@@ -126,18 +131,33 @@ def _line(settings: "BenchmarkSettings", row: "Row") -> str:
         if m is None:  # stopped before it was measured
             cells.append(NOTHING)
             continue
-        spread = f"{number(m.median)} ({number(m.p10)}–{number(m.p90)})" if m.ok else NOTHING
+        spread = f"{number(m.median)} ({number(m.p10)}–{number(m.p90)})" if m.ok else _no_time(m)
         cells.append(spread + (" *" if m.disturbed else ""))
     ratio = NOTHING if row.ratio is None else f"{number(row.ratio)}×"
-    differences = [
-        m.output_difference for m in row.by_name.values() if m.output_difference is not None
-    ]
-    difference = f"{max(differences):.1e}" if differences else NOTHING
-    return _columns(str(row.num_heads), str(head_dim), cells, ratio, difference)
+    differences = [_difference(row, DIFFERENCES[title]) for title in _compared(settings)]
+    return _columns(str(row.num_heads), str(head_dim), cells, ratio, *differences)
+
+
+def _no_time(m: "Measurement") -> str:
+    return "not possible" if m.impossible else "failed"
+
+
+def _compared(settings: "BenchmarkSettings") -> list[str]:
+    """The titles of DIFFERENCES that the pass has."""
+    from attention.benchmark.passes import PASSES
+
+    return list(DIFFERENCES)[: 2 if PASSES[settings.passes].gradients else 1]
+
+
+def _difference(row: "Row", field: str) -> str:
+    """The largest of any implementation."""
+    found = [value for m in row.by_name.values() if (value := getattr(m, field)) is not None]
+    return f"{max(found):.1e}" if found else NOTHING
 
 
 def _columns(
-    heads: str, head_dim: str, cells: Sequence[str], ratio: str = "", difference: str = ""
+    heads: str, head_dim: str, cells: Sequence[str], ratio: str = "", *differences: str
 ) -> str:
     middle = "  ".join(cell.rjust(CELL) for cell in cells)
-    return f"{heads:>5}  {head_dim:>8}  {middle}  {ratio:>10}  {difference:>8}".rstrip()
+    last = "  ".join(difference.rjust(8) for difference in differences)
+    return f"{heads:>5}  {head_dim:>8}  {middle}  {ratio:>10}  {last}".rstrip()

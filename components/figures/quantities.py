@@ -33,8 +33,10 @@ class Quantity:
 
     def axis(self, settings: "BenchmarkSettings") -> str:
         """What the axis says."""
-        passes = "forward pass" if settings.passes == "forward" else "forward and backward pass"
-        return f"{self.unit} per {passes}" if self.key != "share" else self.unit
+        from attention.benchmark.passes import PASSES
+
+        unit = PASSES[settings.passes].unit
+        return f"{self.unit} per {unit}" if self.key != "share" else self.unit
 
 
 def _time(m: "Measurement") -> float | None:

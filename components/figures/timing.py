@@ -76,6 +76,7 @@ def timing_figure(timing: Timing, ink: Ink) -> go.Figure:
     figure.add_traces([trace for layer in layers for trace in layer])
     figure.add_traces(_other(timing, ink))
     figure.add_trace(_hollow(timing, ink))
+    figure.add_trace(_impossible(timing, ink))
     figure.add_trace(_failures(timing, ink))
     figure.update_layout(layout(timing, ink))
     return figure
@@ -227,6 +228,29 @@ def _hollow(timing: Timing, ink: Ink) -> go.Scatter:
     )
 
 
+def _impossible(timing: Timing, ink: Ink) -> go.Scatter:
+    """A dash on the axis for what has no such pass or layer: nothing failed there."""
+    found = [m for m in timing.points() if m.impossible]
+    names = list(dict.fromkeys(title(m.implementation) for m in found))
+    return go.Scatter(
+        x=[m.num_heads for m in found],
+        y=[0] * len(found),
+        mode="markers",
+        marker={
+            "color": ink.muted,
+            "line": {"color": ink.muted, "width": OUTLINE},
+            "symbol": "line-ew",
+            "size": CROSS,
+        },
+        cliponaxis=False,
+        name=f"Not possible: {', '.join(_shortened(names))}",
+        hovertext=[hover(m) for m in found],
+        hoverinfo="text",
+        legendrank=LAST + 3,
+        showlegend=bool(found),
+    )
+
+
 def _failures(timing: Timing, ink: Ink) -> go.Scatter:
     """A red cross where results differ or are missing, with their names: on the axis, as timeless.
 
@@ -235,7 +259,7 @@ def _failures(timing: Timing, ink: Ink) -> go.Scatter:
     found = [
         (row.num_heads, failed)
         for row in timing.rows
-        if (failed := [m for m in row.by_name.values() if not m.ok])
+        if (failed := [m for m in row.by_name.values() if not (m.ok or m.impossible)])
     ]
     return go.Scatter(
         x=[heads for heads, _ in found],
@@ -249,17 +273,21 @@ def _failures(timing: Timing, ink: Ink) -> go.Scatter:
         textfont={"color": ink.wrong},
         hovertext=["<br><br>".join(map(hover, failed)) for _, failed in found],
         hoverinfo="text",
-        legendrank=LAST + 3,
+        legendrank=LAST + 4,
         showlegend=bool(found),
     )
 
 
 def _names(failed: "list[Measurement]") -> str:
     """Whose results failed, one above the other."""
-    names = [title(m.implementation) for m in failed]
-    if len(names) > MOST_NAMED:
-        names = [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
-    return "<br>".join(names)
+    return "<br>".join(_shortened([title(m.implementation) for m in failed]))
+
+
+def _shortened(names: list[str]) -> list[str]:
+    """The first few, and how many more there are."""
+    if len(names) <= MOST_NAMED:
+        return names
+    return [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
 
 
 def _faint(colour: str) -> str:

@@ -21,6 +21,7 @@ def hover(m: "Measurement", ratio: float | None = None, *, place: str = "") -> s
     heads = f"{m.num_heads} {'head' if m.num_heads == 1 else 'heads'}"
     said = [f"<b>{title(m.implementation)}, {heads}</b> of head_dim {m.head_dim}, d_out {m.d_out}"]
     said += [f"<i>{escaped(place)}</i>"] if place else []
+    said += ["Not possible:"] if m.impossible else []
     if m.ok:
         left_out = f", {len(m.far_out)} left out as far out" if m.far_out else ""
         said.append(
@@ -68,6 +69,10 @@ def _costs(m: "Measurement") -> list[str]:
 
 def _equality(m: "Measurement") -> str:
     verdict = "equal" if m.equal else "NOT EQUAL"
-    found = {"output": m.output_difference, "pattern": m.pattern_difference}
+    found = {
+        "output": m.output_difference,
+        "pattern": m.pattern_difference,
+        f"gradients ({m.gradient_of}, of its largest)": m.gradient_difference,
+    }
     told = ", ".join(f"{what} {value:.1e}" for what, value in found.items() if value is not None)
     return f"{verdict} to float64: max |Δ| {told}" if told else f"{verdict} to float64"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
@@ -15,6 +15,7 @@ from components.sidebar import Run
 
 if TYPE_CHECKING:
     from attention.benchmark import BenchmarkSettings
+    from attention.benchmark.settings import Passes
 
 EVERY_COUNT = 16  # per head any count is valid: all up to here, then in steps
 STEPS = ((64, 4), (256, 16))  # up to a count, by how many
@@ -88,7 +89,7 @@ def asked(run: Run, tokens: int) -> Asked:
         num_kv_heads=kv_heads,
         seq_len=state.whole("seq_len") or tokens,
         batch=state.whole("batch"),
-        passes="backward" if state.text("passes") == "backward" else "forward",
+        passes=cast("Passes", state.text("passes")),
         device=run.device,
         dtype=run.dtype,
         threads=state.whole("threads") or default_threads(),
@@ -96,8 +97,8 @@ def asked(run: Run, tokens: int) -> Asked:
         compiled=state.on("compiled"),
         l2="warm" if state.text("l2") == "warm" else "cold",
         min_run_time=SECONDS,
-    )
         patience=float(state.whole("patience")),
+    )
     counts = valid_counts(settings, state.whole("max_heads"))
     return Asked(settings, counts, _valid_heads(settings, counts))
 
@@ -227,6 +228,8 @@ def draw_sizes(asked: Asked, tokens: int) -> None:
 
 
 def _draw_more(settings: "BenchmarkSettings") -> None:
+    from attention.benchmark.passes import PASSES
+
     bench_compared.draw(settings.implementations)
     _number("max_heads", "Most heads", "Where the slider and the sweep end.")
     _number("batch", "Batch", "Sequences at once.")
@@ -234,8 +237,8 @@ def _draw_more(settings: "BenchmarkSettings") -> None:
     _choice(
         "passes",
         "Timed",
-        {"forward": "Forward", "backward": "Forward and backward"},
-        "A forward pass, or one with the gradients of the input and all weights.",
+        {key: entry.title for key, entry in PASSES.items()},
+        "  \n".join(f"{entry.title}: {entry.summary}" for entry in PASSES.values()),
     )
     _choice(
         "allocator",

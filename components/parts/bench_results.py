@@ -48,7 +48,12 @@ def _buttons(asked: Asked, progress: Progress) -> None:
             args=(asked.settings, asked.wanted),
         )
         if progress.stopped:
-            st.button("Go on", key="bench_resume", on_click=job.resume)
+            st.button(
+                "Go on",
+                key="bench_resume",
+                on_click=job.resume,
+                args=(asked.settings, asked.wanted),
+            )
         elif disturbed and not progress.running:
             st.button(
                 "Measure disturbed again",
@@ -136,9 +141,12 @@ def _chart(asked: Asked, table: "list[Row]", progress: Progress, quantity: Quant
 
 def shape_words(settings: "BenchmarkSettings", num_heads: int) -> str:
     """What d_out means here, and every shape on the way, written out."""
+    from attention.benchmark.passes import PASSES
+
     config = settings.config(num_heads)
     d_in, d_out, dim = config.d_in, config.d_out, config.head_dim
-    x = (settings.batch, settings.seq_len, d_in)
+    queries = PASSES[settings.passes].positions(settings.seq_len).queries.value
+    x = (settings.batch, queries, d_in)
     heads = f"{num_heads} {'head' if num_heads == 1 else 'heads'}"
     if settings.reading == "total":
         meaning = f"d_out {d_out} is the total: {heads} of head_dim {d_out} / {num_heads} = {dim}"
@@ -146,7 +154,7 @@ def shape_words(settings: "BenchmarkSettings", num_heads: int) -> str:
         meaning = f"d_out {dim} is each head's: {heads} make {num_heads} × {dim} = {d_out}"
     loop, batch = f"{num_heads} × {(dim, d_in)}", f"{(d_out, d_in)}"
     through = f", W_O {(config.d_model, d_out)}" if config.out_proj else ", no W_O"
-    out = (settings.batch, settings.seq_len, config.d_model)
+    out = (settings.batch, queries, config.d_model)
     return (
         f"{meaning}. Input {x}; W_query of the loop {loop}, of the batch {batch}{through}; "
         f"output {out}."
@@ -167,7 +175,7 @@ def _conditions(settings: "BenchmarkSettings", table: "list[Row]") -> None:
 
 def _formulas(asked: Asked) -> None:
     """How FLOPs and bytes are worked out, for the head count at which the slider stands."""
-    from attention.benchmark.explain import EXPLAINED, LETTERS, steps
+    from attention.benchmark.explain import EXPLAINED, letters, steps
     from attention.benchmark.units import in_bytes, in_flops
 
     place = st.expander("FLOPs, bytes and the limit: by which formula?", on_change="rerun")
@@ -186,12 +194,13 @@ def _formulas(asked: Asked) -> None:
             hide_index=True,
             key="bench_formulas",
         )
-        st.caption(plain(f"{LETTERS}. {EXPLAINED}"))
+        st.caption(plain(f"{letters(asked.settings)}. {EXPLAINED}"))
 
 
 METHOD = (
     "torch.utils.benchmark (CUDA events on a GPU), warmed up, implementations in turns; each "
-    "output and pattern first compared with the same layer in float64. Points: medians; bands: "
-    "p10 to p90; dashed: straight-line fit; long dashes: plain matrix products that leave the "
-    "future out, in the same turns. Memory and operators are counted in a pass that is not timed."
+    "output, pattern and gradient first compared with the same layer in float64. Points: medians; "
+    "bands: p10 to p90; dashed: straight-line fit; long dashes: plain matrix products that leave "
+    "the future out, in the same turns. Memory and operators are counted in a pass that is not "
+    "timed."
 )

@@ -30,6 +30,7 @@ def columns(
         rows: what is measured.
         quantity: what the implementations' columns show.
     """
+    from attention.benchmark.passes import PASSES
     from attention.implementations import IMPLEMENTATIONS
 
     pair = {"looped", "batched"} <= set(settings.implementations)
@@ -46,6 +47,8 @@ def columns(
         table["Loop / batch"] = [ratio(row) for row in rows]
     table["max |Δ| output"] = [difference(row, "output_difference") for row in rows]
     table["max |Δ| pattern"] = [difference(row, "pattern_difference") for row in rows]
+    if PASSES[settings.passes].gradients:
+        table["max |Δ| gradients, relative"] = [difference(r, "gradient_difference") for r in rows]
     table["Equal"] = [equality(row) for row in rows]
     if pair:
         table["W_query, loop"] = [weight(row, "looped") for row in rows]
@@ -90,8 +93,8 @@ def difference(row: "Row", field: str) -> str:
 
 
 def equality(row: "Row") -> str:
-    """Whether all implementations were right."""
-    verdicts = [m.equal for m in row.by_name.values()]
+    """Whether all implementations that could be seen were right."""
+    verdicts = [m.equal for m in row.by_name.values() if not m.impossible] or [None]
     if False in verdicts:
         return "✗ no"
     return NOTHING if None in verdicts else "✓ yes"
@@ -120,12 +123,19 @@ def note(row: "Row") -> str:
     return "; ".join(dict.fromkeys(said))
 
 
+def file_name(settings: "BenchmarkSettings") -> str:
+    """What a file with the results is called, without its ending."""
+    return (
+        f"headscope-{settings.passes}-{settings.reading}-{settings.width}-{settings.seq_len}-tokens"
+    )
+
+
 def downloads(settings: "BenchmarkSettings", found: "Sequence[Measurement]") -> None:
     """The measurements as CSV and JSON."""
     from attention.benchmark import environment
     from attention.benchmark.export import to_csv, to_json
 
-    name = f"headscope-{settings.reading}-{settings.width}-{settings.seq_len}-tokens"
+    name = file_name(settings)
     files = (
         ("CSV", "csv", "text/csv", lambda: to_csv(settings, found)),
         (

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from attention.benchmark import BenchmarkSettings, environment
-from attention.benchmark.chart import HEIGHT, WIDTH, _ticks, to_svg
+from attention.benchmark.chart import HEIGHT, MUTED, WIDTH, WRONG, _ticks, to_svg
 from attention.benchmark.imported import Run
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.summary import rows
@@ -66,3 +66,23 @@ def test_nothing_measured_is_still_a_picture():
 )
 def test_ticks_are_round_and_few(most, ticks):
     assert _ticks(most) == pytest.approx(ticks)
+
+
+def test_what_has_no_time_is_named_on_the_axis_as_failed_or_not_possible():
+    nothing = {"samples": (), "equal": None, "least_ms": None, "error": "So it is."}
+    svg = drawn(
+        point("sdpa", 3, 0, **nothing, impossible=True),  # first, and without a limit
+        point("batched", 3, 0, **(nothing | {"equal": False})),
+        point("looped", 3, 1.0, least_ms=0.5),
+    )
+    said = {text.text: text.get("fill") for text in svg.iter(f"{SVG}text")}
+    assert said["× Batch"] == WRONG
+    assert said["– SDPA"] == MUTED
+    assert "limit: plain matrix products" in said
+
+
+@pytest.mark.parametrize(
+    ("passes", "unit"), [("forward", "forward pass"), ("decode", "decode step")]
+)
+def test_axis_says_what_is_timed(passes, unit):
+    assert f"ms per {unit}<" in to_svg(replace(SETTINGS, passes=passes), [])

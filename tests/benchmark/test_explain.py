@@ -1,5 +1,5 @@
 from attention.benchmark import BenchmarkSettings
-from attention.benchmark.explain import steps
+from attention.benchmark.explain import letters, steps
 from attention.benchmark.work import Sizes, work
 from attention.implementations import IMPLEMENTATIONS
 
@@ -22,8 +22,12 @@ def test_steps_add_up_to_the_point():
     found = steps(asked, 3)
     for name in asked.implementations:
         own = [step for step in found if step.implementation == IMPLEMENTATIONS[name].title]
-        sizes = Sizes(config=asked.config(3), batch=2, seq_len=11, itemsize=4, backward=True)
-        done = work(sizes, IMPLEMENTATIONS[name])
+        done = work(Sizes.of(asked, 3), IMPLEMENTATIONS[name])
         assert sum(step.flops for step in own) == done.flops
         assert sum(step.bytes for step in own) == done.bytes
         assert own[0].flops_formula.startswith("3·2·B·T")
+
+
+def test_letters_say_what_is_computed():
+    assert letters(settings()).startswith("B sequences of T tokens, ")
+    assert letters(settings(passes="decode")).startswith("B sequences of 1 token after T, ")

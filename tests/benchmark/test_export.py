@@ -38,6 +38,7 @@ def test_csv_has_what_follows_from_a_measurement():
     full = Measurement(
         implementation="looped", **SIZES, samples=(4.0,), equal=True, flops=8_000_000,
         moved_bytes=11, limit_ms=1.0, least_ms=0.5, peak_bytes=13, operators=17, compile_s=6.5,
+        gradient_difference=3e-7, gradient_of="W_K",
     )  # fmt: skip
     (row,) = csv.DictReader(io.StringIO(to_csv(SETTINGS, [full])))
     assert (row["flops"], row["gflops_per_s"], row["share_of_plain_products"]) == (
@@ -47,6 +48,8 @@ def test_csv_has_what_follows_from_a_measurement():
     assert (row["peak_bytes"], row["operators"], row["kernels"]) == ("13", "17", "")
     assert (row["num_kv_heads"], row["l2"]) == ("3", "cold")
     assert (row["compile_s"], row["compiled"]) == ("6.5", "False")
+    assert (row["gradient_difference"], row["gradient_of"]) == ("3e-07", "W_K")
+    assert row["impossible"] == "False"
 
 
 def test_json_has_the_samples_the_environment_and_what_they_say():

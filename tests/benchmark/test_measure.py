@@ -128,8 +128,44 @@ def test_what_one_cannot_do_is_told_and_the_others_are_timed(name, changes, said
     assert found["batched"].ok
 
 
-def test_backward_is_measured():
-    assert all(m.ok for m in measure(settings(passes="backward"), 3))
+def test_backward_is_measured_and_tells_how_far_its_gradients_are_off():
+    for m in measure(settings(passes="backward"), 3):
+        assert m.ok
+        assert 0 < m.gradient_difference <= 2e-5
+        assert m.gradient_of in {"x", "W_Q", "W_K", "W_V", "W_O", "b_O"}
+
+
+def test_wrong_gradient_is_reported_and_not_timed(monkeypatch):
+    build = layer.build
+
+    def build_cut_off(prepared, name):
+        made = build(prepared, name)
+        if name == "batched":  # the outputs are right, and nothing flows back to q and k
+            softmax = made.softmax
+            made.softmax = lambda scores: softmax(scores).detach() + 0 * scores
+        return made
+
+    monkeypatch.setattr(module, "build", build_cut_off)
+    found = by_name(measure(settings(passes="backward"), 3))
+    assert found["looped"].ok
+    assert (found["batched"].equal, found["batched"].samples) == (False, ())
+    assert "its gradient of W_Q by 1 of that gradient's largest number" in found["batched"].error
+    assert not found["batched"].impossible
+
+
+def test_decode_step_is_measured_and_what_has_no_cache_is_not_possible():
+    asked = settings(passes="decode", d_in=15, implementations=("torch", "looped", "batched"))
+    found = by_name(measure(asked, 3))
+    assert found["torch"].error.startswith("passes must not be decode for PyTorch MHA")
+    assert found["torch"].impossible
+    for name in ("looped", "batched"):
+        m = found[name]
+        assert m.ok
+        assert m.output == (1, 1, 15)
+        assert m.limit_ms >= m.least_ms > 0
+        assert m.peak_bytes > 0
+    assert found["batched"].flops == 2 * 15 * 45 + 2 * (2 * 3 * 12 * 5) + 2 * 15 * 15
+    assert found["looped"].operators > found["batched"].operators
 
 
 def test_what_computes_something_else_is_reported_and_not_timed(faulty_loop):

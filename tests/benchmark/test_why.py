@@ -101,3 +101,8 @@ def test_page_faults_that_are_few_or_alike_explain_nothing(loop, batch):
 def test_nothing_is_said_where_nothing_was_counted_or_the_loop_does_not_win():
     assert why_the_loop_wins(LONG, row(None, None)) is None
     assert why_the_loop_wins(LONG, None) is None
+
+
+def test_scores_of_a_decode_step_are_one_row_a_head():
+    said = why_the_loop_wins(replace(LONG, passes="decode"), row(340, 24_600))
+    assert "in one tensor of 49.2 kB, the loop those of one head at a time, 4.10 kB" in said

@@ -4,16 +4,18 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from attention.benchmark import BenchmarkSettings
+from attention.benchmark.layer import build, prepare
 from attention.benchmark.work import Sizes, work
 from attention.config import AttentionConfig
 from attention.implementations import IMPLEMENTATIONS, build_attention
 from attention.weights import HeadWeights
 
 
-def sizes(*, backward=False, itemsize=4, **changes):
+def sizes(*, passes="forward", itemsize=4, **changes):
     """2 sequences of 11 tokens; 3 heads of 5 features; 7 features in and, through W_O, 15 out."""
     config = AttentionConfig.total(7, 15, 3, 11, **changes)
-    return Sizes(config=config, batch=2, seq_len=11, itemsize=itemsize, backward=backward)
+    return Sizes(config=config, batch=2, seq_len=11, itemsize=itemsize, passes=passes)
 
 
 def found(name, **changes):
@@ -71,8 +73,8 @@ def test_layer_without_out_projection_has_no_work_there():
 
 
 def test_gradients_are_two_more_products_of_the_same_size():
-    assert found("batched", backward=True).flops == 3 * 38_280
-    assert found("batched", backward=True).bytes == 3 * 33_312
+    assert found("batched", passes="backward").flops == 3 * 38_280
+    assert found("batched", passes="backward").bytes == 3 * 33_312
 
 
 def test_bytes_follow_the_dtype():
@@ -101,6 +103,38 @@ def test_formula_is_what_torch_counts(name, config, generator):
     with FlopCounterMode(display=False) as counter:
         module(torch.randn(2, 11, config.d_in, generator=generator))
     assert counter.get_total_flops() == work(asked, IMPLEMENTATIONS[name]).flops
+
+
+def test_decode_step_worked_out_by_hand():
+    """1 token after 11: one row of 12 cells a head, without a mask, whatever the kernel."""
+    batched = found("batched", passes="decode")
+    assert batched.projections.flops == 2 * 2 * 7 * 45  # 2 rows, 3 × 15 columns
+    assert batched.scores.flops == batched.mix.flops == 2 * 6 * 12 * 5
+    assert batched.out.flops == 2 * 2 * 15 * 15
+    assert batched.projections.moved == 3 * 2 * 7 + 7 * 45 + 2 * 45
+    assert batched.scores.moved == 2 * (1 + 12) * 15 + 6 * 12  # q, all keys; the row is written
+    assert batched.softmax.moved == 2 * 6 * 12
+    assert batched.out.moved == 2 * 15 + 15 * 15 + 2 * 15
+    assert found("sdpa", passes="decode").flops == batched.flops
+    assert found("sdpa", passes="decode").scores.moved == 2 * 13 * 15
+
+
+def test_decode_step_writes_its_formulas_for_one_token():
+    batched = found("batched", passes="decode")
+    assert batched.projections.flops_formula == "2·B·d_in·(H + 2·K)·d"
+    assert batched.scores.flops_formula == "2·B·H·(T + 1)·d"
+    assert batched.scores.moved_formula == "B·(1 + T + 1)·H·d (q, k) + B·H·(T + 1)"
+    assert batched.out.flops_formula == "2·B·H·d·d_model"
+
+
+@pytest.mark.parametrize("name", ["looped", "batched", "fused", "einsum", "grouped", "vmap"])
+def test_formula_of_a_decode_step_is_what_torch_counts(name):
+    settings = BenchmarkSettings(heads=(3,), d_out=15, d_in=7, seq_len=11, batch=2, passes="decode")
+    layer = prepare(settings, 3)
+    ready = layer.ready(build(layer, name))
+    with FlopCounterMode(display=False) as counter, torch.inference_mode():
+        ready.run()
+    assert counter.get_total_flops() == work(layer.sizes, IMPLEMENTATIONS[name]).flops
 
 
 @pytest.mark.parametrize("name", sorted(IMPLEMENTATIONS))

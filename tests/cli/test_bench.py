@@ -123,12 +123,12 @@ def test_run_without_a_single_time_fails_after_its_files_are_written(tmp_path, m
     assert path.exists()
 
 
-def test_what_failed_is_a_dash_in_the_table_and_a_sentence_below():
+def test_what_failed_has_no_time_in_the_table_and_a_sentence_below():
     settings = BenchmarkSettings(heads=(3,), d_out=15, implementations=("looped",))
     failed = Measurement(
         implementation="looped", num_heads=3, head_dim=5, d_out=15, error="memory must be enough."
     )
-    assert list(table(settings, iter([failed])))[1].split() == ["3", "5", "–", "–", "–"]
+    assert list(table(settings, iter([failed])))[1].split() == ["3", "5", "failed", "–", "–"]
     assert "memory must be enough." in list(conclusion(settings, [failed]))
 
 
@@ -213,3 +213,29 @@ def test_share_memory_and_operators_are_told():
     assert lines[3].split(maxsplit=2) == ["3", "5", "25%, 3.00 MB, 17"]
     compiled = list(conclusion(LOOPED, [replace(looped(3, 4.0), compile_s=6.54)]))
     assert "17, 6.5 s to compile" in compiled[3]
+
+
+def test_decode_step_is_timed_and_what_has_no_cache_is_told(tmp_path):
+    csv_file = tmp_path / "b.csv"
+    result = run(
+        "--heads", "3", "--implementations", "torch,looped,batched", "--d-out", "7", "--pass",
+        "decode", "--heads", "1", "--csv", str(csv_file), "--svg", str(tmp_path / "b.svg"),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.exception
+    assert result.output.startswith("decode, batch 1, 1 token after 11; total width")
+    assert "not possible" in result.output
+    assert "PyTorch MHA: it has no KV cache" in result.output
+    with csv_file.open(encoding="utf-8") as file:
+        table = {row["implementation"]: row for row in csv.DictReader(file)}
+    assert (table["torch"]["impossible"], table["torch"]["median_ms"]) == ("True", "")
+    assert (table["looped"]["passes"], table["looped"]["output"]) == ("decode", "(1, 1, 7)")
+    assert "– PyTorch MHA" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+
+
+def test_difference_of_gradients_has_a_column_of_the_table():
+    result = run(
+        "--heads", "3", "--implementations", "looped", "--d-out", "15", "--pass", "backward"
+    )
+    titles, row = result.output.splitlines()[3:5]
+    assert titles.endswith("max |Δ|  grad |Δ|")
+    assert 0 < float(row.split()[-1]) <= 2e-5

@@ -16,3 +16,7 @@ def test_axis_says_which_passes():
     both = settings(passes="backward")
     assert QUANTITIES["operators"].axis(both) == "operators per forward and backward pass"
     assert "per" not in QUANTITIES["share"].axis(both)
+
+
+def test_axis_of_a_decode_step():
+    assert QUANTITIES["time"].axis(settings(passes="decode")) == "ms per decode step"

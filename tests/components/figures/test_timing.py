@@ -230,3 +230,16 @@ def test_skeleton_with_another_run_has_the_same_traces():
     empty, full = (timing_figure(timing(*heads, run=lab(1, 2)), LIGHT) for heads in ((), (1, 2, 4)))
     assert [trace.type for trace in empty.data] == [trace.type for trace in full.data]
     assert [trace.mode for trace in empty.data] == [trace.mode for trace in full.data]
+
+
+def test_what_is_not_possible_is_a_dash_named_in_the_legend_and_no_failure():
+    gone = {"samples": (), "equal": None, "error": "it has no KV cache", "impossible": True}
+    found = timing(1, 2, changes={("sdpa", 1): gone, ("sdpa", 2): gone}, passes="decode")
+    *_, dashes, crosses = timing_figure(found, LIGHT).data
+    assert (list(dashes.x), list(dashes.y)) == ([1, 2], [0, 0])
+    assert dashes.marker.symbol == "line-ew"
+    assert dashes.name == "Not possible: SDPA"
+    assert dashes.showlegend
+    assert "it has no KV cache" in dashes.hovertext[0]
+    assert list(crosses.x) == []
+    assert not crosses.showlegend

@@ -34,3 +34,8 @@ def test_difference_that_nobody_knows_is_left_out():
     # An imported result has null where there was a NaN.
     wrong = {"equal": False, "samples": (), "output_difference": None, "pattern_difference": None}
     assert "NOT EQUAL to float64" in hover(point(settings(), "looped", 2, **wrong))
+
+
+def test_largest_difference_of_a_gradient_is_told_with_whose_it_is():
+    said = hover(point(settings(), "looped", 2, gradient_difference=3e-7, gradient_of="W_K"))
+    assert "gradients (W_K, of its largest) 3.0e-07" in said

@@ -34,3 +34,9 @@ def test_shapes_with_the_width_of_each_head_given():
 )
 def test_work_is_told_in_words(progress, said):
     assert work_words(progress).startswith(said)
+
+
+def test_shapes_of_a_decode_step_are_those_of_one_token():
+    said = shape_words(settings(d_out=48, d_in=7, passes="decode"), 4)
+    assert "Input (1, 1, 7)" in said
+    assert said.endswith("output (1, 1, 48).")

@@ -70,3 +70,19 @@ def test_loop_and_batch_are_compared_only_where_both_are_measured():
 def test_samples_far_out_are_noted():
     slept = {("looped", 4): {"samples": (2.0, 2.0, 2.0, 2.0, 90_000.0)}}
     assert table(4, changes=slept)["Note"] == ["1 sample far out, left out"]
+
+
+def test_gradients_have_a_column_where_there_are_some():
+    changes = {("looped", 2): {"gradient_difference": 3e-7}}
+    title = "max |Δ| gradients, relative"
+    assert table(2, changes=changes, passes="backward")[title] == ["3.0e-07"]
+    assert title not in table(2)
+
+
+def test_what_is_not_possible_makes_no_row_unequal():
+    gone = {"samples": (), "equal": None, "error": "it has no KV cache", "impossible": True}
+    found = table(2, changes={("sdpa", 2): gone}, passes="decode")
+    assert found["Equal"] == ["✓ yes"]
+    assert found["Note"] == ["it has no KV cache"]
+    everything = {(name, 2): gone for name in ("looped", "batched", "sdpa")}
+    assert table(2, changes=everything)["Equal"] == ["–"]
