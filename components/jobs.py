@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from attention.errors import HeadscopeError
+from components.job_work import Held, Work
 
 if TYPE_CHECKING:
     from attention.benchmark import BenchmarkSettings, Measurement, Worker
@@ -71,8 +72,8 @@ class BenchmarkJob:
         self._lock = threading.RLock()
         self._points: dict[BenchmarkSettings, dict[tuple[int, str], Measurement]] = {}
         self._worker: Worker | None = None
-        self._work: _Work | None = None
-        self._held: tuple[BenchmarkSettings, tuple[int, ...]] | None = None
+        self._work: Work | None = None
+        self._held: Held | None = None
         self._error: str | None = None
         self._polled = clock()
 
@@ -85,7 +86,7 @@ class BenchmarkJob:
         counts = tuple(heads)
         with self._lock:
             self._polled = self._clock()
-            if self._held == (asked, counts):
+            if self._held is not None and self._held.holds(asked, counts):
                 return
             self._held = None
             work = self._work
@@ -108,13 +109,17 @@ class BenchmarkJob:
     def stop(self, settings: "BenchmarkSettings", heads: Iterable[int]) -> None:
         """End the work now and keep the points; `heads` is what shall not begin again by itself."""
         with self._lock:
-            self._held = (settings.family, tuple(heads))
+            left = self._work.left if self._work is not None else ()
+            self._held = Held(settings.family, tuple(heads), tuple(left))
             self._end()
 
-    def resume(self) -> None:
-        """Let what was stopped be wanted again."""
+    def resume(self, settings: "BenchmarkSettings", heads: Iterable[int]) -> None:
+        """Go on with what was stopped, and see to it that `heads` are measured."""
         with self._lock:
-            self._held = None
+            held, self._held = self._held, None
+            if held is not None and held.left and held.settings == settings.family:
+                self._begin(settings.family, list(held.left))
+            self.want(settings, heads)
 
     def close(self) -> None:
         """End everything: the session is over."""
@@ -130,7 +135,7 @@ class BenchmarkJob:
         with self._lock:
             self._polled = self._clock()
             points = tuple(self._points.get(asked, {}).values())
-            stopped = self._held is not None and self._held[0] == asked
+            stopped = self._held is not None and self._held.settings == asked
             work = self._work
             if work is None or work.settings != asked:
                 return Progress(points, stopped=stopped, error=self._error)
@@ -160,7 +165,7 @@ class BenchmarkJob:
         self._points.setdefault(settings, self._points.pop(settings, {}))  # now the newest
         while len(self._points) > KEPT:
             self._points.pop(next(iter(self._points)))
-        work = self._work = _Work(settings, heads)
+        work = self._work = Work(settings, heads)
         for target in (self._measure, self._watch):
             threading.Thread(target=target, args=(work,), daemon=True).start()
 
@@ -174,7 +179,7 @@ class BenchmarkJob:
             self._worker.stop()
             self._worker = None
 
-    def _measure(self, work: "_Work") -> None:
+    def _measure(self, work: Work) -> None:
         """The thread: one head count after the other."""
         try:
             while (num_heads := self._next(work)) is not None:
@@ -197,7 +202,7 @@ class BenchmarkJob:
                 "report it with the last lines in the terminal that Headscope was started from.",
             )
 
-    def _next(self, work: "_Work") -> int | None:
+    def _next(self, work: Work) -> int | None:
         with self._lock:
             if work.cancelled.is_set():
                 return None
@@ -206,7 +211,7 @@ class BenchmarkJob:
                 return None
             return work.left[0]
 
-    def _measure_one(self, work: "_Work", num_heads: int) -> None:
+    def _measure_one(self, work: Work, num_heads: int) -> None:
         with self._lock:
             if work.cancelled.is_set():
                 return
@@ -231,15 +236,15 @@ class BenchmarkJob:
             if begun is not None:
                 work.last = self._clock() - begun
 
-    def _fail(self, work: "_Work", sentence: str) -> None:
+    def _fail(self, work: Work, sentence: str) -> None:
         with self._lock:
             if not work.cancelled.is_set():
-                self._held = (work.settings, tuple(work.all))
+                self._held = Held(work.settings, tuple(work.all), tuple(work.left))
                 self._error = sentence
                 work.measuring = False
                 self._work = None
 
-    def _watch(self, work: "_Work") -> None:
+    def _watch(self, work: Work) -> None:
         """The other thread: end the work when nobody has asked for long."""
         while not work.cancelled.wait(WATCH_S):
             with self._lock:
@@ -248,29 +253,6 @@ class BenchmarkJob:
                 if self._clock() - self._polled > PATIENCE_S:
                     self._end()
                     return
-
-
-class _Work:
-    """Head counts of one benchmark that wait for their turn."""
-
-    def __init__(self, settings: "BenchmarkSettings", heads: list[int]) -> None:
-        self.settings = settings
-        self.all = list(heads)
-        self.left = list(heads)
-        self.last: float | None = None  # seconds that the last head count took
-        self.cancelled = threading.Event()
-        self.waiting = False
-        self.measuring = False
-
-    def add(self, heads: list[int]) -> None:
-        """Take on what is not among them yet, the smallest first."""
-        new = [n for n in heads if n not in self.left]
-        self.all += new
-        self.left += new
-
-    def seconds_left(self) -> float | None:
-        """As long as the last one took, for each that is left; None before there is a last."""
-        return None if self.last is None else self.last * len(self.left)
 
 
 def _start_worker(allocator: str) -> "Worker":

@@ -141,11 +141,26 @@ def test_resuming_goes_on_where_it_was_stopped(slow):
     slow.job.want(slow.asked, [1, 2])
     slow.began()
     slow.job.stop(slow.asked, [1, 2])
-    slow.job.resume()
     slow.open_gate = True
-    slow.job.want(slow.asked, [1, 2])
+    slow.job.resume(slow.asked, [1, 2])  # by itself: in a browser nothing else is run
+    assert slow.poll().running
     slow.finish()
     assert slow.heads() == [1, 2]
+
+
+def test_stopped_sweep_goes_on_as_a_sweep(bench):
+    bench.job.want(bench.asked, [1])
+    bench.finish()
+    (worker,) = bench.workers
+    worker.gate.clear()
+    worker.began.clear()
+    bench.job.sweep(bench.asked, [1, 2, 4])
+    bench.began()
+    bench.job.stop(bench.asked, [1])
+    bench.job.resume(bench.asked, [1])
+    bench.finish()
+    assert bench.heads() == [1, 2, 4]
+    assert bench.workers[-1].asked[-3:] == [1, 2, 4]  # the first of them anew
 
 
 def test_points_of_another_benchmark_are_kept_apart(bench):
