@@ -16,3 +16,12 @@ def number(value: float) -> str:
     if abs(rounded) >= 10:
         decimals = 1
     return f"{rounded:.{decimals}f}".replace("-", "−")
+
+
+def heads_written(count: int) -> str:
+    """A head count.
+
+    Example:
+        `heads_written(1)` is "1 head"; `heads_written(12)` is "12 heads".
+    """
+    return f"{count} {'head' if count == 1 else 'heads'}"

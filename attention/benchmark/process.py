@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from attention.benchmark.outside import killed_for_memory
 from attention.benchmark.settings import Allocator
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,7 @@ ALLOCATOR_VARIABLES: dict[Allocator, dict[str, str]] = {
         "MALLOC_TRIM_THRESHOLD_": "1073741824",
     },
 }
+QUIET = {"KINETO_LOG_LEVEL": "99"}  # or the profiler's chatter is what a process wrote last
 TAIL_CHARACTERS = 2000
 LINE_CHARACTERS = 200
 
@@ -53,6 +55,7 @@ class MeasuringProcess:
 
     def __init__(self, allocator: Allocator) -> None:
         self._hung_after: float | None = None
+        self._killed_before = killed_for_memory()
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._log: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115 - lives as long as the process
             "w+", encoding="utf-8", errors="replace"
@@ -62,7 +65,7 @@ class MeasuringProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**os.environ, **ALLOCATOR_VARIABLES[allocator], "PYTHONPATH": path},
+            env={**QUIET, **os.environ, **ALLOCATOR_VARIABLES[allocator], "PYTHONPATH": path},
             encoding="utf-8",
         )
         self.pid = self._process.pid
@@ -118,7 +121,7 @@ class MeasuringProcess:
             self._hung_after = patience
             self._process.kill()
 
-        watch = threading.Timer(patience, give_up)
+        watch = threading.Timer(min(patience, threading.TIMEOUT_MAX), give_up)
         watch.daemon = True
         watch.start()
         try:
@@ -137,12 +140,27 @@ class MeasuringProcess:
         if self._hung_after is not None:
             within = f"within {self._hung_after:g} s"
             return WorkerError(f"the measuring process must answer {within}; it hung{wrote}.", tail)
-        if code == -signal.SIGKILL:
+        if code == -signal.SIGKILL and self._for_memory() is not False:
+            perhaps = "" if self._for_memory() else ", as it does where memory runs out"
             return WorkerError(
-                "memory must be enough for the patterns; the system ended the measuring process. "
-                "Use fewer heads, a shorter text or a smaller batch.",
+                "memory must be enough for the patterns; the system ended the measuring process"
+                f"{perhaps}. Use fewer heads, a shorter text or a smaller batch.",
                 tail,
             )
-        return WorkerError(
-            f"the measuring process must answer; it ended with code {code}{wrote}.", tail
-        )
+        how = f"with code {code}" if code >= 0 else f"by the signal {_signal_name(-code)}"
+        return WorkerError(f"the measuring process must answer; it ended {how}{wrote}.", tail)
+
+    def _for_memory(self) -> bool | None:
+        """Whether the system has ended a process for want of memory since this one began.
+
+        None where it does not tell.
+        """
+        now = killed_for_memory()
+        return None if now is None or self._killed_before is None else now > self._killed_before
+
+
+def _signal_name(number: int) -> str:
+    """SIGKILL for 9; the number itself where the system has no name for it."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return str(number)

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from attention.benchmark.measurement import Measurement
+from attention.benchmark.numbers import heads_written
 from attention.benchmark.process import MeasuringProcess, WorkerError
 from attention.benchmark.settings import Allocator, BenchmarkSettings
 from attention.benchmark.trace import Trace
@@ -79,7 +80,7 @@ class Worker:
                 except WorkerError as error:
                     if not self.alive:
                         break
-                    log.warning("Measuring %s heads: %s", num_heads, error)
+                    log.warning("Measuring %s: %s", heads_written(num_heads), error)
                     lost = [turns.now] if turns.now in left else left
                     yield from (_lost(settings, num_heads, name, error.sentence) for name in lost)
                     left = [name for name in left if name not in lost]
@@ -133,6 +134,11 @@ class Worker:
                 self._process.end()
                 self._process = MeasuringProcess(self.allocator)
 
+    def _wait(self, *, waiting: bool) -> None:
+        if waiting and not self.waiting:
+            log.warning("Another benchmark on this machine has its turn: waiting.")
+        self.waiting = waiting
+
     def _answers(
         self, settings: BenchmarkSettings, num_heads: int, turns: "_Turns"
     ) -> Iterator[Measurement]:
@@ -140,7 +146,7 @@ class Worker:
         request: dict[str, Any] = {"settings": settings.to_json(), "num_heads": num_heads}
         patience = settings.patience_for(len(settings.implementations) + 2)
         for line in self._process.ask(request, patience):
-            self.waiting = bool(line.get("waiting"))
+            self._wait(waiting=bool(line.get("waiting")))
             if "begin" in line:
                 turns.now = line["begin"]
             elif "measurement" in line:

@@ -178,11 +178,44 @@ def test_one_that_hangs_is_ended_and_the_others_are_kept(script):
     assert found["looped"].ok
 
 
-def test_process_that_the_system_killed_is_told_as_out_of_memory(script):
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        # Read when a process begins, and again once it was killed.
+        ([3, 4], "memory must be enough for the patterns; the system ended the measuring process."),
+        (
+            [None],
+            "memory must be enough for the patterns; the system ended the measuring process, ",
+        ),
+        ([3], "the measuring process must answer; it ended by the signal SIGKILL."),
+    ],
+    ids=["for memory", "nobody knows", "by somebody else"],
+)
+def test_killed_process_is_told_as_out_of_memory_only_where_it_was(
+    script, monkeypatch, counts, said
+):
+    # Somebody's kill -9 was told as want of memory.
+    told = iter(counts)
+    monkeypatch.setattr(process, "killed_for_memory", lambda: next(told, counts[-1]))
     script(looped="killed")
     found = by_name(sweep(settings(heads=(3,))))
-    assert found["looped"].error.startswith("memory must be enough for the patterns")
+    assert found["looped"].error.startswith(said)
     assert found["batched"].ok
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_patience_of_ages_is_no_fault(script):
+    # No lock can wait for so long: a traceback for every line of the answer.
+    script()
+    assert all(m.ok for m in sweep(settings(patience=1e300)))
+
+
+def test_profiler_writes_nothing_that_would_be_taken_for_last_words(capfd):
+    # "it wrote last: 'USDT:2026-12-01 … profiler_stop'".
+    with Worker() as worker:
+        list(worker.measure(settings(implementations=("batched",)), 3))
+        worker._process._log.seek(0)
+        assert worker._process._log.read() == ""
 
 
 def test_process_that_dies_while_all_are_timed_costs_that_head_count_only(script):
@@ -194,7 +227,7 @@ def test_process_that_dies_while_all_are_timed_costs_that_head_count_only(script
     assert all("all is lost" in m.error for m in found)
 
 
-def test_process_that_waits_for_its_turn_is_not_given_up(monkeypatch):
+def test_process_that_waits_for_its_turn_is_not_given_up_and_says_so_once(monkeypatch, caplog):
     waits = (
         "import json, sys, time\n"
         "for text in sys.stdin:\n"
@@ -207,6 +240,8 @@ def test_process_that_waits_for_its_turn_is_not_given_up(monkeypatch):
     with Worker() as worker:
         assert list(worker.measure(settings(patience=0.6), 3)) == []
         assert worker.waiting
+    # In a terminal it stood still without a word.
+    assert caplog.text.count("Another benchmark on this machine has its turn: waiting.") == 1
 
 
 def test_bad_head_count_is_refused_without_asking(worker):
