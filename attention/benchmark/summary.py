@@ -15,6 +15,7 @@ from attention.implementations import IMPLEMENTATIONS
 __all__ = ["Row", "crossover", "lines", "number", "rows", "sentences"]
 LOOP, BATCH, BOOK = "looped", "batched", "looped_book"
 CLEAR = 0.05  # a smaller difference, as a share of the batch's time, is called none
+TOLD_FAILURES = 2  # more reasons than that stand in the table
 NO_SLOPE_MS = 5e-4
 
 
@@ -108,7 +109,7 @@ def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:
     said += [_where_the_loop_wins(table), why_the_loop_wins(settings, best_of_the_loop(table))]
     said += [_the_masks_cost(table), _limit(table)]
     said += [_disturbed(settings, table), _far_out(table)]
-    said += [m.error for row in table for m in row.by_name.values() if m.error is not None]
+    said += _failures(table)
     return list(dict.fromkeys(sentence for sentence in said if sentence))
 
 
@@ -229,6 +230,20 @@ def _far_out(table: Sequence[Row]) -> str | None:
     if not left_out:
         return None
     return f"Samples far out are left out, as when a laptop sleeps: {'; '.join(left_out)}."
+
+
+def _failures(table: Sequence[Row]) -> list[str]:
+    """Why there is no time; where many reasons differ, in sizes mostly, the first one."""
+    failed = [(row, m.error) for row in table for m in row.by_name.values() if m.error is not None]
+    reasons = list(dict.fromkeys(error for _, error in failed))
+    if len(reasons) <= TOLD_FAILURES:
+        return reasons
+    counts = dict.fromkeys(row.num_heads for row, _ in failed)
+    first, *_ = counts
+    return [
+        f"Something has no time at {', '.join(map(str, counts))} heads. At {_heads(first)}: "
+        f"{reasons[0]} The other reasons are among the table's notes."
+    ]
 
 
 def _heads(count: int) -> str:

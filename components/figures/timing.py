@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from components.figures.labels import escaped
 from components.figures.quantities import QUANTITIES, Quantity
-from components.figures.timing_axes import layout
+from components.figures.timing_axes import CROSS, layout
 from components.figures.timing_hover import hover, title
 from components.theme import Ink, mark
 
@@ -21,7 +21,6 @@ BAND_OPACITY = 0.15
 # Sizes in px that tell points apart from the back of a room, on a window of a laptop's width.
 POINT, OUTLINE = 13, 3
 OTHER_POINT, OTHER_LINE = 8, 2.5
-CROSS = 18
 MOST_NAMED = 3  # of the failures at one head count
 LAST = 2000  # in the legend, where Plotly's own rank is 1000
 LONGEST_NAME = 48  # characters of another machine in the legend

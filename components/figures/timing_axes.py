@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 FONT_PX = 15
 FONT = '"Source Sans", sans-serif'
+CROSS = 18  # px: what failed stands on the axis of heads, above its numbers
 LEGEND_PX = 60  # two lines of it, so that the picture stays where it is when one is added
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # where an axis may end, times a power of 10
 
@@ -27,7 +28,7 @@ def layout(timing: "Timing", ink: Ink) -> dict[str, Any]:
     revision = repr((timing.settings.family, timing.most_heads, timing.quantity.key))
     return {
         "template": None,
-        "margin": {"l": 60, "r": 20, "t": LEGEND_PX, "b": 50},
+        "margin": {"l": 60, "r": 20, "t": LEGEND_PX, "b": 58},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": ink.text, "size": FONT_PX, "family": FONT},
@@ -47,6 +48,7 @@ def layout(timing: "Timing", ink: Ink) -> dict[str, Any]:
             "heads",
             range=[0, timing.most_heads * 1.04],
             dtick=_tick(timing.most_heads),
+            ticklabelstandoff=CROSS // 2,
             showgrid=False,
         ),
         "yaxis": _named(

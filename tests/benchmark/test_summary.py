@@ -152,6 +152,18 @@ def test_failure_is_told_once():
     assert sentences(TOTAL, rows(failed)) == ["memory must be enough."]
 
 
+def test_many_failures_are_told_by_the_first():
+    """A sentence for each head count pushed the table off the page."""
+    failed = [
+        point("looped", n, 0, samples=(), equal=None, error=f"{n} GB are too many.")
+        for n in (2, 4, 8)
+    ]
+    assert sentences(TOTAL, rows(failed)) == [
+        "Something has no time at 2, 4, 8 heads. At 2 heads: 2 GB are too many. "
+        "The other reasons are among the table's notes."
+    ]
+
+
 def test_nothing_measured_says_nothing():
     assert sentences(TOTAL, []) == []
     assert lines(TOTAL, []) == {}
