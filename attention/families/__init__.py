@@ -1,7 +1,7 @@
 """Which checkpoints can be opened: one file and one line a family."""
 
 from attention.errors import ModelError
-from attention.families import attention_only, gpt2, llama
+from attention.families import attention_only, book, gpt2, llama, nanogpt
 from attention.families.base import Family, Stored
 
 FAMILIES: dict[str, Family] = {
@@ -9,6 +9,8 @@ FAMILIES: dict[str, Family] = {
     for family in (
         llama.FAMILY,
         gpt2.FAMILY,
+        nanogpt.FAMILY,
+        book.FAMILY,
         attention_only.FAMILY,
     )
 }

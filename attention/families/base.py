@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from torch import Tensor
 
@@ -71,6 +71,13 @@ class Family:
             ours: replace(stored, name=stored.name.removeprefix(self.prefix))
             for ours, stored in wanted.items()
         }
+
+
+def are_tensors(found: object) -> TypeGuard[Mapping[str, Tensor]]:
+    """Whether it is tensors by name; those of a mapping that reads when asked are not read."""
+    if not isinstance(found, dict):
+        return isinstance(found, Mapping)
+    return bool(found) and all(isinstance(value, Tensor) for value in found.values())
 
 
 def transposed(tensor: Tensor) -> Tensor:

@@ -6,18 +6,16 @@ hand what a reference of a few lines computed to `assert_same`.
 """
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 from attention.errors import ConfigError
-from attention.families import find_family
 from attention.families.entries import NEUTRAL, Entries
 from attention.implementations import IMPLEMENTATIONS
+from attention.loading import load_model
 from attention.model import LanguageModel
 
 IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
@@ -91,7 +89,7 @@ def assert_same_as_transformers(
             eos_token_id=None,
             pad_token_id=0,
         )
-    ours = opened(folder)
+    ours = load_model(str(folder))
     assert_same(
         ours,
         ids,
@@ -179,17 +177,6 @@ def close(found: Tensor, expected: Tensor, what: str, rtol: float, atol: float) 
     torch.testing.assert_close(
         found, expected, rtol=rtol, atol=atol, msg=lambda told: f"{what}: {told}"
     )
-
-
-def opened(folder: Path) -> LanguageModel:
-    """A saved model, opened here."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    family = find_family(config["model_type"])
-    tensors = load_file(folder / "model.safetensors")
-    model = LanguageModel(family.read_config(config), name=str(folder))
-    stored = family.stored(model.config, tensors)
-    model.load_state_dict({ours: stored[ours].read(tensors[stored[ours].name]) for ours in stored})
-    return model.eval()
 
 
 def assert_every_field_is_decided(config_class, entries: Entries) -> None:
