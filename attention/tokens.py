@@ -279,8 +279,13 @@ class Tokenizer:
         for cluster in regex.finditer(r"\X", text):
             for i in range(cluster.start() + 1, cluster.end()):
                 starts[i], ends[i] = cluster.start(), cluster.end()
-        spans = []
-        for token_id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-            put_in = self.label(token_id) == "␣" and not any(map(_is_blank, text[start:end]))
+        spans, offsets = [], encoding.offsets
+        for token_id, here, after in zip(
+            encoding.ids, offsets, [*offsets[1:], (0, 0)], strict=False
+        ):
+            start, end = here
+            blank = any(map(_is_blank, text[start:end]))
+            shared = after[0] == start < after[1]  # the next token has this blank
+            put_in = self.label(token_id) == "␣" and (shared or not blank)
             spans.append((0, 0) if start == end or put_in else (starts[start], ends[end]))
         return tuple(spans)
