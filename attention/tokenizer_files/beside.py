@@ -57,9 +57,10 @@ def read_beside(folder: Path) -> Beside:
             f"tokens named in {folder} must be texts; got another: {error}."
         ) from error
     kind = config.get("tokenizer_class")
+    model_type = json_object(folder / "config.json").get("model_type")
     return Beside(
         tokenizer_class=kind.removesuffix("Fast") if isinstance(kind, str) else None,
-        model_type=json_object(folder / "config.json").get("model_type"),
+        model_type=model_type if isinstance(model_type, str) else None,
         tokens=tokens,
         named=named,
         add_bos=_switch(config, "add_bos_token", path),

@@ -1,5 +1,6 @@
 """The tokenizer that lies in a folder, whatever its files are."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tokenizers import AddedToken
@@ -76,8 +77,9 @@ def _library(path: Path, beside: Beside) -> Tokenizer:
     """The file itself decides on BOS; what lies beside it does where the file has no say."""
     backend = Tokenizer.from_file(path).backend
     add_tokens(backend, beside.tokens, path.parent)
-    silent = backend.post_processor is None
-    return with_ends(backend, _ends(beside, path, adds_bos=silent and bool(beside.add_bos)))
+    if backend.post_processor is not None:
+        beside = replace(beside, add_bos=False, add_eos=False)
+    return with_ends(backend, _ends(beside, path, adds_bos=bool(beside.add_bos)))
 
 
 def _ends(beside: Beside, path: Path, *, adds_bos: bool, bos: str | None = None) -> Ends:
@@ -85,7 +87,7 @@ def _ends(beside: Beside, path: Path, *, adds_bos: bool, bos: str | None = None)
         bos=beside.named.get("bos_token", bos),
         adds_bos=adds_bos,
         eos=beside.named.get("eos_token"),
-        adds_eos=adds_bos and bool(beside.add_eos),
+        adds_eos=bool(beside.add_eos),
         where=path,
     )
 

@@ -135,6 +135,21 @@ def test_file_decides_on_bos_and_what_lies_beside_it_where_it_is_silent(
     assert (tokenizer.adds_bos, tokenizer.bos_id) == (adds, bos)
 
 
+def test_eos_is_added_where_the_folder_says_with_or_without_bos(tmp_path):
+    tokenizer_file(tmp_path, fresh())
+    settings = {"eos_token": "<|im_start|>", "add_eos_token": True}
+    write_json(tmp_path / "tokenizer_config.json", settings)
+    assert find_tokenizer(tmp_path).encode("a").labels == ("a", "<|im_start|>")
+
+
+def test_bos_that_the_vocabulary_does_not_have_is_refused(tmp_path):
+    tokenizer_file(tmp_path, fresh())
+    settings = {"bos_token": "<absent>", "add_bos_token": True}
+    write_json(tmp_path / "tokenizer_config.json", settings)
+    with pytest.raises(ModelError, match=r"must hold '<absent>', which it adds; it does not"):
+        find_tokenizer(tmp_path)
+
+
 def test_stripping_and_single_word_tokens_have_their_spans():
     backend = fresh(decoder=decoders.ByteLevel())
     backend.add_tokens(
