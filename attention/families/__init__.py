@@ -1,7 +1,7 @@
 """Which checkpoints can be opened: one file and one line a family."""
 
 from attention.errors import ModelError
-from attention.families import attention_only, book, gpt2, llama, nanogpt
+from attention.families import attention_only, book, gpt2, gpt_neox, llama, nanogpt, phi
 from attention.families.base import Family, Stored
 
 FAMILIES: dict[str, Family] = {
@@ -10,6 +10,8 @@ FAMILIES: dict[str, Family] = {
         llama.FAMILY,
         gpt2.FAMILY,
         nanogpt.FAMILY,
+        gpt_neox.FAMILY,
+        phi.FAMILY,
         book.FAMILY,
         attention_only.FAMILY,
     )

@@ -1,7 +1,7 @@
 """What a family of checkpoints is: a config and tensors in its own terms, told in ours."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from torch import Tensor
@@ -45,6 +45,7 @@ class Family:
         recognise: a saved object that has no config.json to its config and tensors; None where it
             is not of this family.
         prefix: what names begin with except in a file that was saved without the read-out.
+        also: other names of tensors, where files differ.
     """
 
     name: str
@@ -54,23 +55,22 @@ class Family:
     write_config: Callable[[ModelConfig], dict[str, Any]] | None = None
     recognise: Recognise | None = None
     prefix: str = ""
+    also: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self, config: ModelConfig, names: Container[str]) -> dict[str, Stored]:
-        """Our parameter names to where they are among these names: with the prefix or without.
+        """Our parameter names to where they are among these names, of those that they may have.
 
         Args:
             config: of the model.
             names: of the tensors in the checkpoint.
         """
+
+        def there(name: str) -> str:
+            choices = (name, name.removeprefix(self.prefix), self.also.get(name, name))
+            return next((choice for choice in choices if choice in names), name)
+
         wanted = self.weights(config)
-        first = wanted["embed.weight"].name
-        short = first.removeprefix(self.prefix)
-        if first in names or short not in names:
-            return wanted
-        return {
-            ours: replace(stored, name=stored.name.removeprefix(self.prefix))
-            for ours, stored in wanted.items()
-        }
+        return {ours: replace(place, name=there(place.name)) for ours, place in wanted.items()}
 
 
 def are_tensors(found: object) -> TypeGuard[Mapping[str, Tensor]]:
