@@ -209,22 +209,6 @@ def test_address_with_a_device_that_is_not_here_says_so(open_app):
     expect(page.locator(GRID)).to_be_visible()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [480, 880, 1280, 1920])
-def test_every_width_shows_the_heads_without_sideways_scroll(open_app, screenshot, width, dark):
-    page = open_app("?layer=1&head=3", width=width, dark=dark)
-    expect(page.locator(DETAIL)).to_be_visible()
-    name = f"explore-{width}-{'dark' if dark else 'light'}"
-    screenshot(page, name)
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-    grid, detail = (page.locator(chart).bounding_box() for chart in (GRID, DETAIL))
-    side_by_side = abs(grid["y"] - detail["y"]) < grid["height"]
-    assert side_by_side == (width >= 900)
-    if width == 1280:
-        assert grid["y"] + grid["height"] <= 800  # the heads are above the fold
-
-
 def test_old_picture_stays_until_the_new_one_is_drawn(open_app, settle):
     # Streamlit mounts a chart anew whenever its data change: it was blank meanwhile.
     page = open_app("?layer=0&head=0")

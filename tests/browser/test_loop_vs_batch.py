@@ -28,6 +28,27 @@ WATCH = """
   look();
 }
 """
+# Presses Stop and tells how many ms later it is greyed out: as long as the reader's wait.
+STOPPED_MS = """
+() => new Promise(done => {
+  const button = () => [...document.querySelectorAll('.st-key-bench_stop button')]
+    .find(found => found.offsetParent);
+  const begun = performance.now();
+  const look = () => {
+    if (button()?.disabled) done(performance.now() - begun);
+    else requestAnimationFrame(look);
+  };
+  button().click();
+  look();
+})
+"""
+STOP_LIMIT_MS = 500
+# The size of the loop's points, px.
+MARKER = """
+(chart => document.querySelector(chart)?.data
+  ?.find(t => t.legendgroup === 'looped' && t.hovertext).marker.size)
+"""
+STOPS = 3  # the quickest counts: what else this machine does makes it slower, never quicker
 
 
 def button(page, name):
@@ -100,11 +121,16 @@ def test_stop_ends_at_once_and_keeps_the_points(open_bench, screenshot):
     wait_until_measured(page)
     page.goto(page.url.replace("seq_len=11", "seq_len=4096").replace("heads=1", "heads=8"))
     expect(stop(page)).to_be_enabled(timeout=MEASURED_MS)
-    stop(page).click()
-    expect(stop(page)).to_be_disabled(timeout=5_000)
+    waits = [page.evaluate(STOPPED_MS)]
     expect(page.get_by_text(re.compile("^Stopped"))).to_be_visible()
     screenshot(page, "loop-vs-batch-stopped")
-    expect(button(page, "resume")).to_be_visible()
+    button(page, "resume").click()  # which did nothing
+    expect(stop(page)).to_be_enabled()
+    while min(waits) > STOP_LIMIT_MS and len(waits) < STOPS:
+        waits.append(page.evaluate(STOPPED_MS))
+        button(page, "resume").click()
+        expect(stop(page)).to_be_enabled()
+    assert min(waits) <= STOP_LIMIT_MS, waits
 
 
 def test_measuring_leaves_the_other_page_free(open_bench):
@@ -171,6 +197,27 @@ def test_numbers_can_be_downloaded(open_bench):
         assert waiting.value.path().read_text(encoding="utf-8").startswith(start)
 
 
+def test_chart_can_be_saved_as_a_picture(open_bench):
+    page = open_bench(f"{SMALL}&heads=2")
+    wait_until_measured(page)
+    files = page.locator(".st-key-bench_files")
+    saved = {}
+    for kind in ("PNG", "SVG"):
+        with page.expect_download() as waiting:
+            files.get_by_role("button", name=kind, exact=True).click()
+        assert (
+            waiting.value.suggested_filename
+            == f"headscope-forward-total-48-11-tokens.{kind.lower()}"
+        )
+        saved[kind] = waiting.value.path().read_bytes()
+    assert saved["PNG"].startswith(b"\x89PNG")
+    assert int.from_bytes(saved["PNG"][16:20]) >= 1920  # px wide, as for a slide
+    svg = saved["SVG"].decode()
+    assert svg.startswith("<svg")
+    assert "ms per forward pass" in svg
+    assert "Source Sans" not in svg  # laid out in a font that the picture has not
+
+
 def test_chart_can_show_something_else(open_bench):
     page = open_bench(f"{SMALL}&heads=2")
     wait_until_measured(page)
@@ -217,6 +264,16 @@ def test_page_fits_its_window(open_bench, screenshot, width, dark, name):
     assert chart["x"] >= 0
     assert chart["x"] + chart["width"] <= width
     screenshot(page, name)
+
+
+def test_text_and_marks_grow_with_the_window(open_bench):
+    """On a projector's window they were as small as on a laptop's."""
+    page = open_bench(f"{SMALL}&heads=1&compared=looped,batched")
+    wait_until_measured(page)
+    small = page.evaluate(MARKER, CHART)
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.wait_for_function(f"([chart, size]) => {MARKER}(chart) >= 1.5 * size", arg=[CHART, small])
+    assert points(page) == 1
 
 
 def test_settings_behind_more_show_what_is_set(open_bench):
