@@ -168,7 +168,7 @@ def _lost(settings: BenchmarkSettings, num_heads: int, name: str, reason: str) -
         num_heads=num_heads,
         head_dim=config.head_dim,
         d_out=config.d_out,
-        error=reason,
+        error=f"At {heads_written(num_heads)} {reason}",
     )
 
 

@@ -20,11 +20,13 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from attention.benchmark.intervals import overlap, union
+from attention.benchmark.load import LoadMeter, disturbance, usable_cores
 from attention.implementations.base import AttentionModule
 
 FORWARD, HEAD = "forward", "head "
 FEWEST_TRIES, MOST_TRIES = 3, 10
 ENOUGH_S = 1.0  # of tries, beyond the fewest
+LOAD_S = 0.2  # of passes before them: the system counts the load in hundredths of a second
 # What the operators' own time is spent on; an operator that is not named only arranges others.
 KINDS: dict[str, tuple[str, ...]] = {
     "GEMM": ("mm", "addmm", "bmm", "baddbmm", "_addmm_activation", "mkldnn_linear"),
@@ -78,6 +80,7 @@ class Trace:
             others) and of WAITING (no operator runs: Python between them).
         calls: aten:: operators dispatched, those that only arrange others among them.
         calls_in_heads: those of them that belong to a head.
+        disturbed: what other programs did meanwhile, where it was too much; None when it was quiet.
         chrome: the trace as Perfetto and chrome://tracing open it, JSON.
     """
 
@@ -87,6 +90,7 @@ class Trace:
     spent: dict[str, float]
     calls: int
     calls_in_heads: int
+    disturbed: str | None = None
     chrome: str = field(default="", repr=False)
 
     @property
@@ -126,10 +130,14 @@ def trace(module: AttentionModule, x: Tensor, *, warm_up: int = 3) -> Trace:
     Args:
         module: any implementation.
         x: its input (batch, pos, d_in).
-        warm_up: passes before it, which are not seen.
+        warm_up: the fewest passes before it, which are not seen.
     """
-    with torch.inference_mode(), heads_marked(module):
+    meter = LoadMeter()
+    with torch.inference_mode(), heads_marked(module), meter:
+        until = time.monotonic() + LOAD_S
         for _ in range(warm_up):
+            module(x)
+        while time.monotonic() < until:  # or nobody can tell what else the machine does
             module(x)
         _profiled(module, x)  # the profiler's own first time is slow
         tries: list[profile] = []
@@ -143,7 +151,9 @@ def trace(module: AttentionModule, x: Tensor, *, warm_up: int = 3) -> Trace:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
-        return replace(best, chrome=path.read_text(encoding="utf-8"))
+        chrome = path.read_text(encoding="utf-8")
+    disturbed = disturbance(meter.others, torch.get_num_threads(), usable_cores())
+    return replace(best, chrome=chrome, disturbed=disturbed)
 
 
 def _profiled(module: AttentionModule, x: Tensor) -> profile:

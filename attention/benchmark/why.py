@@ -25,7 +25,13 @@ def why(found: Trace, implementation: str) -> list[str]:
         implementation: a key of IMPLEMENTATIONS: what the pass computed the heads with.
     """
     title = IMPLEMENTATIONS[implementation].title  # such as Loop
-    return [_concurrency(found, title), _calls(found, title), _shares(found)]
+    said = [_concurrency(found, title), _calls(found, title), _shares(found)]
+    if found.disturbed is not None:
+        said.append(
+            f"{found.disturbed[:1].upper()}{found.disturbed[1:]} meanwhile: the time of this pass, "
+            "its shares and its overlap are disturbed. Trace again on a quiet machine."
+        )
+    return said
 
 
 def _concurrency(found: Trace, title: str) -> str:
@@ -57,7 +63,7 @@ def _calls(found: Trace, title: str) -> str:
     outside = found.calls - found.calls_in_heads
     return (
         f"{title} dispatches {found.calls} operators: {_each(found.calls_in_heads, count)} for "
-        f"each of {count} heads, and {outside} for the layer."
+        f"{'the head' if count == 1 else f'each of {count} heads'}, and {outside} for the layer."
     )
 
 

@@ -9,6 +9,7 @@ import click
 
 from attention.cli.bench_files import Files, read_overlay
 from attention.cli.bench_table import conclusion, formulas, layer_words, side_by_side, table
+from attention.cli.names import Implementations, parse_names
 from attention.errors import ConfigError, HeadscopeError
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ WIDTH = 768  # GPT-2's, where neither d_out nor d_out_per_head is given
 @click.command()
 @click.option("--heads", default="1,2,4,8", show_default=True, help="Head counts.")
 @click.option(
-    "--implementations", default="looped,batched,sdpa", show_default=True, help="What to time."
+    "--implementations",
+    metavar="NAMES",
+    default="looped,batched,sdpa",
+    show_default=True,
+    cls=Implementations,
+    help="What to time, between commas.",
 )
 @click.option("--d-out", type=int, help=f"Total width, whatever the heads; {WIDTH} by default.")
 @click.option("--d-out-per-head", type=int, help="Width of each head: the layer grows with them.")
@@ -105,7 +111,7 @@ def bench(
     given = {name: value for name, value in options.items() if value is not None}
     if "d_out" not in given and "d_out_per_head" not in given:
         given["d_out"] = WIDTH
-    names = tuple(part.strip() for part in implementations.split(","))
+    names = parse_names(implementations)
     settings = BenchmarkSettings(heads=parse_heads(heads), implementations=names, **given)
     other = None if overlay is None else read_overlay(overlay)
     under = environment(settings)

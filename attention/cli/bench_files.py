@@ -1,10 +1,14 @@
 """Files that `bench` writes and reads."""
 
-from collections.abc import Sequence
+import errno
+import os
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attention.cli.files import OutputError, whole_file
 from attention.errors import HeadscopeError
 
 if TYPE_CHECKING:
@@ -28,15 +32,15 @@ class Files:
         """Refuse a place that cannot hold a file, before anything is measured.
 
         Raises:
-            FileError: when its folder is missing, or it is a folder itself.
+            FileError: when its folder is missing or takes no file, it is a folder itself, or two
+                results would go to one file.
         """
-        for path in filter(None, (self.json_file, self.csv_file, self.svg_file)):
-            try:
-                wrong = not path.parent.is_dir() or path.is_dir()
-            except OSError as error:  # such as a name that is too long
-                raise FileError(f"file must be writable; {error.strerror}.") from error
-            if wrong:
-                raise FileError(f"file must be in a folder that exists; got {str(path)!r}.")
+        paths = [p for p in (self.json_file, self.csv_file, self.svg_file) if p is not None]
+        for path in paths:
+            check_place(path)
+        files = [path.resolve() for path in paths if not _is_special(path)]
+        if len(set(files)) < len(files):
+            raise FileError(f"file must be another one for each kind; got {str(files[0])!r} twice.")
 
     def write(
         self,
@@ -46,6 +50,8 @@ class Files:
     ) -> None:
         """Write what was asked for; the picture has the other run laid over it.
 
+        Each file is written whole or not at all, and one that fails does not cost the others.
+
         Raises:
             FileError: when the system does not let us.
         """
@@ -54,19 +60,61 @@ class Files:
         from attention.benchmark.export import to_csv, to_json
         from attention.benchmark.summary import rows
 
-        try:
-            if self.json_file is not None:
-                text = to_json(settings, environment(settings), found)
-                self.json_file.write_text(text, encoding="utf-8")
-            if self.csv_file is not None:
-                self.csv_file.write_text(to_csv(settings, found), encoding="utf-8")
-            if self.svg_file is not None:
-                svg = to_svg(settings, rows(found), other)
-                self.svg_file.write_text(svg, encoding="utf-8")
-        except OSError as error:
-            raise FileError(
-                f"file must be writable; got {error.filename!r}: {error.strerror}."
-            ) from error
+        texts: dict[Path | None, Callable[[], str]] = {
+            self.json_file: lambda: to_json(settings, environment(settings), found),
+            self.csv_file: lambda: to_csv(settings, found),
+            self.svg_file: lambda: to_svg(settings, rows(found), other),
+        }
+        failed: list[FileError] = []
+        for path, text in texts.items():
+            if path is not None:
+                try:
+                    write_whole(path, text())
+                except FileError as error:
+                    failed.append(error)
+        if failed:
+            raise failed[0]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: what was there stays where there is no room.
+
+    Raises:
+        FileError: when the system does not let us.
+    """
+    try:
+        if _is_special(path):  # such as /dev/stdout: nothing can take its place
+            path.write_text(text, encoding="utf-8")
+            return
+        with whole_file(path.resolve()) as file:
+            file.write(text.encode("utf-8"))
+    except OSError as error:
+        raise FileError(f"file must be writable; got {str(path)!r}: {error.strerror}.") from error
+    except OutputError as error:
+        raise FileError(str(error).replace("--out", "file", 1)) from error
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place that cannot hold a file.
+
+    Raises:
+        FileError: when its folder is missing or takes no file, or it is a folder itself.
+    """
+    try:
+        if not path.parent.is_dir():
+            raise FileError(f"file must be in a folder that exists; got {str(path)!r}.")
+        if path.is_dir():
+            raise FileError(f"file must be a file; got the folder {str(path)!r}.")
+        if not _is_special(path):
+            tempfile.TemporaryFile(dir=path.resolve().parent).close()
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:  # such as a name that is too long, or a folder that takes no file
+        raise FileError(f"file must be writable; got {str(path)!r}: {error.strerror}.") from error
 
 
 def read_overlay(path: Path) -> "Run":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attention.benchmark import BenchmarkSettings, Worker, process, sweep
-from attention.benchmark.measurement import Measurement
+from attention.benchmark.numbers import heads_written
 from attention.benchmark.process import ALLOCATOR_VARIABLES, COMMAND, ROOT
 from attention.errors import ConfigError
 
@@ -33,45 +33,6 @@ def settings(**changes):
 def worker():
     with Worker() as made:
         yield made
-
-
-# A measuring process that needs no torch: dies, hangs or answers as {what} says of each name.
-SCRIPT = """
-import json, os, signal, sys, time
-what = {what}
-def send(line):
-    print(json.dumps(line), flush=True)
-for text in sys.stdin:
-    asked = json.loads(text)
-    for name in asked["settings"]["implementations"]:
-        send({{"begin": name}})
-        if what.get(name) == "die":
-            sys.exit("no kernel for " + name)
-        if what.get(name) == "killed":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if what.get(name) == "hang":
-            print("computing " + name, file=sys.stderr, flush=True)
-            time.sleep(3600)
-    send({{"begin": None}})
-    if what.get("all") == "die":
-        sys.exit("all is lost")
-    for name in asked["settings"]["implementations"]:
-        send({{"measurement": {{**json.loads({empty!r}), "implementation": name, "equal": True,
-              "num_heads": asked["num_heads"], "samples": [1.0]}}}})
-    send({{"done": True}})
-"""
-EMPTY = json.dumps(Measurement(implementation="", num_heads=1, head_dim=5, d_out=15).to_json())
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Processes that do as they are told."""
-
-    def install(**what):
-        text = SCRIPT.format(what=what, empty=EMPTY)
-        monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", text))
-
-    return install
 
 
 def ended(worker):
@@ -155,8 +116,8 @@ def test_one_that_ends_the_process_is_told_with_its_last_words_and_the_others_ar
     found = [by_name(group) for group in pairs(sweep(settings()))]
     for at_heads in found:
         assert at_heads["looped"].error == (
-            "the measuring process must answer; it ended with code 1; it wrote last: "
-            "'no kernel for looped'."
+            f"At {heads_written(at_heads['looped'].num_heads)} the measuring process must answer; "
+            "it ended with code 1; it wrote last: 'no kernel for looped'."
         )
         assert at_heads["looped"].samples == ()
         assert at_heads["batched"].ok
@@ -173,49 +134,9 @@ def test_one_that_hangs_is_ended_and_the_others_are_kept(script):
     script(batched="hang")
     found = by_name(sweep(settings(heads=(3,), patience=0.3)))
     said = found["batched"].error
-    assert said.startswith("the measuring process must answer within 0.3")
+    assert said.startswith("At 3 heads the measuring process must answer within 0.3")
     assert said.endswith("it hung; it wrote last: 'computing batched'.")
     assert found["looped"].ok
-
-
-@pytest.mark.parametrize(
-    ("counts", "said"),
-    [
-        # Read when a process begins, and again once it was killed.
-        ([3, 4], "memory must be enough for the patterns; the system ended the measuring process."),
-        (
-            [None],
-            "memory must be enough for the patterns; the system ended the measuring process, ",
-        ),
-        ([3], "the measuring process must answer; it ended by the signal SIGKILL."),
-    ],
-    ids=["for memory", "nobody knows", "by somebody else"],
-)
-def test_killed_process_is_told_as_out_of_memory_only_where_it_was(
-    script, monkeypatch, counts, said
-):
-    # Somebody's kill -9 was told as want of memory.
-    told = iter(counts)
-    monkeypatch.setattr(process, "killed_for_memory", lambda: next(told, counts[-1]))
-    script(looped="killed")
-    found = by_name(sweep(settings(heads=(3,))))
-    assert found["looped"].error.startswith(said)
-    assert found["batched"].ok
-
-
-@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
-def test_patience_of_ages_is_no_fault(script):
-    # No lock can wait for so long: a traceback for every line of the answer.
-    script()
-    assert all(m.ok for m in sweep(settings(patience=1e300)))
-
-
-def test_profiler_writes_nothing_that_would_be_taken_for_last_words(capfd):
-    # "it wrote last: 'USDT:2026-12-01 … profiler_stop'".
-    with Worker() as worker:
-        list(worker.measure(settings(implementations=("batched",)), 3))
-        worker._process._log.seek(0)
-        assert worker._process._log.read() == ""
 
 
 def test_process_that_dies_while_all_are_timed_costs_that_head_count_only(script):

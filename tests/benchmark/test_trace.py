@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 from torch.autograd.profiler_util import FunctionEvent
 
+from attention.benchmark import trace as module
 from attention.benchmark.trace import (
     DISPATCH,
     FORWARD,
@@ -88,6 +90,20 @@ def test_trace_survives_json():
 @pytest.fixture(scope="module")
 def layer():
     return AttentionConfig.total(7, 15, 3, 13)
+
+
+def test_load_of_other_programs_is_told(layer, monkeypatch):
+    seen = []
+
+    def busy(others, threads, cores):
+        seen.append((others, threads, cores))
+        return "other programs kept 2.0 of 2 cores busy"
+
+    monkeypatch.setattr(module, "disturbance", busy)
+    assert trace(build("looped", layer), sequence()).disturbed is not None
+    [(others, threads, _)] = seen
+    assert threads == torch.get_num_threads()
+    assert others is None or others >= 0
 
 
 def test_heads_of_the_loop_run_one_after_the_other(layer):

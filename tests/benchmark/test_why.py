@@ -49,6 +49,20 @@ def test_heads_that_differ_in_their_operators_are_told_by_their_mean():
     assert "89.5 for each of 2 heads" in why(replace(LOOP, calls_in_heads=179), "looped")[1]
 
 
+def test_disturbed_trace_is_said_to_be_so():
+    # On a busy machine 94% of a pass was softmax: two threads that waited for a core.
+    busy = replace(LOOP, disturbed="other programs kept 1.8 of 2 cores busy")
+    assert why(busy, "looped")[-1].startswith(
+        "Other programs kept 1.8 of 2 cores busy meanwhile: the time of this pass"
+    )
+    assert len(why(LOOP, "looped")) == 3
+
+
+def test_single_head_is_one():
+    one = replace(LOOP, heads={0: (0, 1)}, calls_in_heads=75)
+    assert "75 for the head, and 115 for the layer." in why(one, "looped")[1]
+
+
 @pytest.mark.parametrize(
     ("heads", "words"),
     [({}, "Batch has no single heads that could run at once"), ({0: (0, 1)}, "There is one head")],

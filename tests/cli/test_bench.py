@@ -9,7 +9,6 @@ from attention.benchmark import BenchmarkSettings, environment
 from attention.benchmark.export import to_json
 from attention.benchmark.measurement import Measurement
 from attention.cli.bench import bench, parse_heads
-from attention.cli.bench_files import Files
 from attention.cli.bench_table import conclusion, table
 from attention.errors import ConfigError, HeadscopeError
 
@@ -145,11 +144,6 @@ def test_head_count_of_thousands_of_digits_is_one_sentence():
     # Python itself refuses to read so many digits.
     with pytest.raises(ConfigError, match="heads must be whole numbers such as"):
         parse_heads("9" * 5_000)
-
-
-def test_file_name_that_is_too_long_is_one_sentence(tmp_path):
-    with pytest.raises(HeadscopeError, match="file must be writable; "):
-        Files(tmp_path / ("x" * 300), None).check()
 
 
 def test_line_below_zero_at_no_heads_is_written_with_one_sign():
