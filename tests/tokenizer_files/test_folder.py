@@ -1,13 +1,22 @@
 """Whatever files lie in a folder: read as `transformers` reads them, or refused by name."""
 
+import json
 import shutil
 
 import pytest
 from hypothesis import given
 from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
+from transformers import (
+    GemmaTokenizer,
+    GPT2Tokenizer,
+    GPTNeoXTokenizer,
+    LlamaTokenizer,
+    Qwen2Tokenizer,
+)
 
 from attention.errors import ModelError
 from attention.tokenizer_files import find_tokenizer
+from attention.tokenizer_files.pieces import convert_pieces, empty_proto
 from attention.tokens import Tokenizer
 from tests.builders import tokenizer_file
 from tests.tokenizer_files.samples import (
@@ -16,6 +25,7 @@ from tests.tokenizer_files.samples import (
     TEXTS,
     byte_level_bpe,
     covered,
+    pieces,
     pieces_folder,
     same_as_transformers,
     spans_of,
@@ -190,3 +200,39 @@ def test_other_name_of_a_sentencepiece_model_is_known(tmp_path):
     pieces_folder(tmp_path, **LLAMA)
     shutil.move(tmp_path / "tokenizer.model", tmp_path / "spiece.model")
     assert find_tokenizer(tmp_path).encode("a").labels == ("<s>", "␣a")
+
+
+# ------------------------------------------------------------------ what `transformers` saves
+
+
+def saved(folder, kind, **options):
+    """A tokenizer of one of its classes, as `save_pretrained` writes it."""
+    if kind in (LlamaTokenizer, GemmaTokenizer):
+        proto = empty_proto()
+        proto.ParseFromString(pieces(**LLAMA))
+        vocab = {piece.piece: i for i, piece in enumerate(proto.pieces)}
+        merges = convert_pieces(proto, after_special=False, where="")[0].model
+    else:
+        vocab, merges = byte_level_bpe().get_vocab(), byte_level_bpe().model
+    pairs = [tuple(pair) for pair in json.loads(merges.__getstate__())["merges"]]
+    kind(vocab=vocab, merges=pairs, **options).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (GPT2Tokenizer, {}),
+        (GPT2Tokenizer, {"add_bos_token": True}),
+        (GPT2Tokenizer, {"add_prefix_space": True, "bos_token": "<|im_start|>"}),
+        (Qwen2Tokenizer, {"extra_special_tokens": ["<|im_start|>", "<|im_end|>"]}),
+        (GPTNeoXTokenizer, {}),
+        (GPTNeoXTokenizer, {"bos_token": "<|im_start|>"}),
+        (LlamaTokenizer, {}),
+        (LlamaTokenizer, {"add_bos_token": True}),
+        (LlamaTokenizer, {"add_prefix_space": False}),
+        (GemmaTokenizer, {"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": True}),
+    ],
+)
+def test_tokenizer_that_transformers_saved_is_read_as_it_reads_it(tmp_path, kind, options):
+    same_as_transformers(saved(tmp_path, kind, **options))
