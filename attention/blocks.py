@@ -52,7 +52,12 @@ def make_norm(config: ModelConfig, width: int) -> nn.Module:
     """The norm that a model uses, for so many features."""
     if config.norm == "rms":
         return nn.RMSNorm(width, eps=config.norm_eps)
-    return nn.LayerNorm(width, eps=config.norm_eps, bias=config.norm_bias)
+    return nn.LayerNorm(
+        width,
+        eps=config.norm_eps,
+        elementwise_affine=config.norm_weight,
+        bias=config.norm_bias and config.norm_weight,
+    )
 
 
 @dataclass(frozen=True)
@@ -113,10 +118,13 @@ class Block(nn.Module):
         need_pattern: bool = False,
     ) -> Tensor:
         """One step of the residual stream, the heads computed by `attn`."""
-        x = self.norm_attn(resid)
+        x = resid if self.residual == "post" else self.norm_attn(resid)
         attn_out = self._attend(x, rotary, attn, watch, need_pattern)
         if self.norm_attn_out is not None:
             attn_out = self.norm_attn_out(attn_out)
+        if self.residual == "post":
+            resid = self.norm_attn(resid + attn_out)
+            return self.norm_mlp(resid + self._mlp_out(resid)) if self.has_mlp else resid
         if not self.has_mlp:
             return resid + attn_out
         if self.residual == "sequential":

@@ -20,7 +20,7 @@ from attention.errors import (
 from attention.rotary import PLAIN_ROPE, Rope
 
 Norm = Literal["rms", "layer"]
-Residual = Literal["sequential", "parallel", "shared"]
+Residual = Literal["sequential", "post", "parallel", "shared"]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": functional.silu,
     "gelu": functional.gelu,
@@ -65,17 +65,22 @@ class ModelConfig:
         positions: rows of a learned embedding of positions; None for none.
         position_offset: the row of the first position.
         norm: "rms" (RMSNorm) or "layer" (LayerNorm).
+        norm_weight: whether a LayerNorm multiplies by a weight; without one it adds no bias either.
         norm_bias: whether a LayerNorm adds a bias.
         norm_eps: added to the mean square, or the variance, under the root.
         post_norms: whether what attention and MLP give is normed too before it is added.
-        residual: "sequential", the MLP reads what attention has added; "parallel", both read
-            the same stream, each through its norm; "shared", through one norm.
+        final_norm: whether the stream is normed before the read-out.
+        residual: "sequential", the MLP reads what attention has added; "post", it does, and each
+            is normed after it was added rather than before it reads; "parallel", both read the
+            same stream, each through its norm; "shared", through one norm.
         activation: a key of ACTIVATIONS.
         gated: whether one linear map gates another in the MLP.
         mlp_bias: whether the MLP's maps add a bias.
         tied: whether the read-out is the embedding again.
         unembed_bias: whether an untied read-out adds a bias.
         embed_scale: a factor on the embeddings.
+        embed_dim: width of the embeddings and of what is read out, features, where linear maps
+            lead from it to d_model and back; None for d_model itself.
         logit_cap: logits are squeezed to within -logit_cap and logit_cap; None for as they are.
         bos_token_id: the token put first, or None.
     """
@@ -90,9 +95,11 @@ class ModelConfig:
     positions: int | None = None
     position_offset: int = 0
     norm: Norm = "rms"
+    norm_weight: bool = True
     norm_bias: bool = True
     norm_eps: float = 1e-5
     post_norms: bool = False
+    final_norm: bool = True
     residual: Residual = "sequential"
     activation: str = "silu"
     gated: bool = True
@@ -100,6 +107,7 @@ class ModelConfig:
     tied: bool = True
     unembed_bias: bool = False
     embed_scale: float = 1.0
+    embed_dim: int | None = None
     logit_cap: float | None = None
     bos_token_id: int | None = None
 
@@ -107,7 +115,7 @@ class ModelConfig:
         """Check the sizes that AttentionConfig does not."""
         for name in ("vocab_size", "num_layers"):
             require_positive(name, getattr(self, name))
-        for name in ("d_mlp", "positions"):
+        for name in ("d_mlp", "positions", "embed_dim"):
             if getattr(self, name) is not None:
                 require_positive(name, getattr(self, name))
         for name in ("norm_eps", "embed_scale", "logit_cap"):

@@ -26,16 +26,21 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.embed = nn.Embedding(config.vocab_size, config.d_model)
+        width = config.embed_dim or config.d_model
+        self.embed = nn.Embedding(config.vocab_size, width)
+        self.project_in = self.project_out = None
+        if config.embed_dim is not None:
+            self.project_in = nn.Linear(width, config.d_model, bias=False)
+            self.project_out = nn.Linear(config.d_model, width, bias=False)
         self.embed_positions = (
             None if config.positions is None else nn.Embedding(config.positions, config.d_model)
         )
         self.blocks = nn.ModuleList(Block(config, i) for i in range(config.num_layers))
-        self.norm = make_norm(config, config.d_model)
+        self.norm = make_norm(config, config.d_model) if config.final_norm else None
         self.unembed = (
             None
             if config.tied
-            else nn.Linear(config.d_model, config.vocab_size, bias=config.unembed_bias)
+            else nn.Linear(width, config.vocab_size, bias=config.unembed_bias)
         )
         self.rotaries = nn.ModuleList()
         self._rotary_of: dict[Rope, int] = {}
@@ -77,6 +82,8 @@ class Transformer(nn.Module):
         resid: Tensor = self.embed(ids)
         if self.config.embed_scale != 1:
             resid = resid * torch.tensor(self.config.embed_scale, dtype=resid.dtype)
+        if self.project_in is not None:
+            resid = self.project_in(resid)
         if self.embed_positions is not None:
             first = self.config.position_offset + start
             resid = resid + self.embed_positions.weight[first : first + ids.shape[1]]
@@ -99,7 +106,9 @@ class Transformer(nn.Module):
         self, resid: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos vocab_size"]:
         """Logits from the residual stream after the last block."""
-        x = self.norm(resid)
+        x = resid if self.norm is None else self.norm(resid)
+        if self.project_out is not None:
+            x = self.project_out(x)
         unembed = self.unembed
         logits = functional.linear(x, self.embed.weight) if unembed is None else unembed(x)
         return capped(logits, self.config.logit_cap)

@@ -27,6 +27,13 @@ MAKES = {
     },
     "parallel": {"residual": "parallel", "norm": "layer", "norm_bias": False, "gated": False},
     "one norm for both": {"residual": "shared", "activation": "gelu"},
+    "normed after adding, embeddings of another width, no last norm": {
+        "residual": "post",
+        "embed_dim": 19,
+        "final_norm": False,
+        "norm": "layer",
+        "norm_weight": False,
+    },
     "local and global": {
         "layers": (LOCAL, LayerRule(rope=PLAIN_ROPE)),
         "qk_norm": True,
@@ -86,6 +93,7 @@ def test_layers_that_turn_alike_share_the_angles():
         ({"norm": "batch"}, "norm must be one of rms, layer"),
         ({"residual": "none"}, "residual must be one of sequential"),
         ({"rope": Rope(rotary_dim=12)}, "rotary_dim must be even .* at most head_dim 10; got 12"),
+        ({"embed_dim": 0}, "embed_dim must be a whole number of at least 1; got 0"),
         ({"logit_cap": 0.0}, "logit_cap must be a number above 0; got 0.0"),
     ],
 )

@@ -1,7 +1,7 @@
 """Which checkpoints can be opened: one file and one line a family."""
 
 from attention.errors import ModelError
-from attention.families import attention_only, book, gpt2, gpt_neox, llama, nanogpt, phi
+from attention.families import attention_only, book, gpt2, gpt_neox, llama, nanogpt, opt, phi
 from attention.families.base import Family, Stored
 
 FAMILIES: dict[str, Family] = {
@@ -12,6 +12,7 @@ FAMILIES: dict[str, Family] = {
         nanogpt.FAMILY,
         gpt_neox.FAMILY,
         phi.FAMILY,
+        opt.FAMILY,
         book.FAMILY,
         attention_only.FAMILY,
     )
