@@ -10,6 +10,7 @@ from components.mounting import mount
 OPTIONS = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    # `save_as` offers PNG too; Plotly has room for one format.
     "toImageButtonOptions": {"format": "svg", "filename": "headscope-timing"},
 }
 
@@ -55,3 +56,16 @@ def live_chart(key: str, figure: go.Figure, *, name: str, alt: str) -> None:
 
         shown = {"chart": key, "figure": figure.to_json()}
         mount("live_chart", live, shown, {"missing": fall_back})
+
+
+def save_as(key: str, name: str, *, background: str, disabled: bool) -> None:
+    """Buttons that save a chart as PNG or SVG, in the browser and as it looks there.
+
+    Args:
+        key: of the chart in the session.
+        name: of the file, without its ending.
+        background: the colour behind the chart, which on the page is the page's.
+        disabled: while there is nothing to save.
+    """
+    shown = {"chart": key, "name": name, "background": background, "disabled": disabled}
+    mount("picture", f"{key}_picture", shown, width="content")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -16,6 +16,8 @@ def mount(
     key: str,
     data: bytes | Mapping[str, Any],
     on: Mapping[str, Callable[[], None]] | None = None,
+    *,
+    width: Literal["stretch", "content"] = "stretch",
 ) -> None:
     """Put a component on the page.
 
@@ -26,11 +28,12 @@ def mount(
         key: its key in the session.
         data: what it shows.
         on: for each of its events what to call; `event(key, name)` gives the value.
+        width: that of its place, or its own.
     """
     # Registered at every mounting: cheap, and right after a restart of the runtime too.
     component = st.components.v2.component(f"headscope_{name}", js=_source(name))
     calls: dict[str, Any] = {f"on_{event}_change": call for event, call in (on or {}).items()}
-    component(key=key, data=data, **calls)
+    component(key=key, data=data, width=width, **calls)
 
 
 def event(key: str, name: str) -> Any:  # noqa: ANN401 - whatever the component sent

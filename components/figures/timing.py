@@ -228,7 +228,7 @@ def _hollow(timing: Timing, ink: Ink) -> go.Scatter:
 
 
 def _impossible(timing: Timing, ink: Ink) -> go.Scatter:
-    """A dash on the axis for what has no such pass or layer: nothing failed there."""
+    """A muted sign on the axis for what has no such pass or layer: nothing failed there."""
     found = [m for m in timing.points() if m.impossible]
     names = list(dict.fromkeys(title(m.implementation) for m in found))
     return go.Scatter(
@@ -237,8 +237,8 @@ def _impossible(timing: Timing, ink: Ink) -> go.Scatter:
         mode="markers",
         marker={
             "color": ink.muted,
-            "line": {"color": ink.muted, "width": OUTLINE},
-            "symbol": "line-ew",
+            "line": {"width": 2},
+            "symbol": "circle-x-open",
             "size": CROSS,
         },
         cliponaxis=False,

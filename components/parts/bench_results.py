@@ -8,7 +8,7 @@ from components import state, theme
 from components.figures.quantities import QUANTITIES, Quantity
 from components.figures.timing import Timing, timing_figure
 from components.jobs import Progress, benchmark_job
-from components.live import live_chart
+from components.live import live_chart, save_as
 from components.messages import errors_as_sentences, plain, rerun, warn
 from components.parts import bench_overlay, bench_table
 from components.parts.bench_controls import Asked
@@ -87,6 +87,12 @@ def _grow(asked: Asked, was_running: bool) -> None:
         _formulas(asked)
         with st.container(key="bench_files", horizontal=True):
             bench_table.downloads(asked.settings, progress.measurements)
+            save_as(
+                "bench_chart",
+                bench_table.file_name(asked.settings),
+                background=theme.ink().page,
+                disabled=not progress.measurements,
+            )
     state.end()
 
 

@@ -232,14 +232,14 @@ def test_skeleton_with_another_run_has_the_same_traces():
     assert [trace.mode for trace in empty.data] == [trace.mode for trace in full.data]
 
 
-def test_what_is_not_possible_is_a_dash_named_in_the_legend_and_no_failure():
+def test_what_is_not_possible_has_a_sign_of_its_own_named_in_the_legend_and_no_failure():
     gone = {"samples": (), "equal": None, "error": "it has no KV cache", "impossible": True}
     found = timing(1, 2, changes={("sdpa", 1): gone, ("sdpa", 2): gone}, passes="decode")
-    *_, dashes, crosses = timing_figure(found, LIGHT).data
-    assert (list(dashes.x), list(dashes.y)) == ([1, 2], [0, 0])
-    assert dashes.marker.symbol == "line-ew"
-    assert dashes.name == "Not possible: SDPA"
-    assert dashes.showlegend
-    assert "it has no KV cache" in dashes.hovertext[0]
+    *_, signs, crosses = timing_figure(found, LIGHT).data
+    assert (list(signs.x), list(signs.y)) == ([1, 2], [0, 0])
+    assert signs.marker.symbol == "circle-x-open"
+    assert signs.name == "Not possible: SDPA"
+    assert signs.showlegend
+    assert "it has no KV cache" in signs.hovertext[0]
     assert list(crosses.x) == []
     assert not crosses.showlegend

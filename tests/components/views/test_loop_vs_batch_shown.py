@@ -6,7 +6,7 @@ import pytest
 
 from attention.benchmark import environment
 from attention.benchmark.export import to_json
-from components import live
+from components import live, theme
 from components.parts import bench_overlay
 from tests.components.bench_builders import point, settings
 from tests.components.bench_page import measured, open_page, table, words
@@ -17,9 +17,10 @@ def over(monkeypatch):
     figures = []
     mount = live.mount
 
-    def note(name, key, data, on):
-        figures.append(json.loads(data["figure"]))
-        return mount(name, key, data, on)
+    def note(name, key, data, *given, **more):
+        if name == "live_chart":
+            figures.append(json.loads(data["figure"]))
+        return mount(name, key, data, *given, **more)
 
     monkeypatch.setattr(live, "mount", note)
     return figures
@@ -109,3 +110,34 @@ def test_file_that_is_no_result_is_refused_and_the_one_before_stays(workers):
     measured(upload(page, b"{}"))
     assert page.session_state[bench_overlay.REFUSED].startswith("result file must be of the format")
     assert "Loop 0.750 ms against 1.50 ms here (0.500×)" in words(page)
+
+
+def test_a_decode_step_is_timed_where_the_address_says_so(workers, monkeypatch):
+    figures = over(monkeypatch)
+    page = measured(open_page(d_out=48, seq_len=11, heads=2, passes="decode"))
+    assert figures[-1]["layout"]["yaxis"]["title"]["text"] == "ms per decode step"
+    assert "Input (1, 1, 48)" in words(page)
+    assert page.query_params["passes"] == "decode"
+
+
+def test_picture_is_offered_once_something_is_measured(workers, monkeypatch):
+    shown, mount = [], live.mount
+
+    def note(name, key, data, *given, **more):
+        if name == "picture":
+            shown.append(data)
+        return mount(name, key, data, *given, **more)
+
+    monkeypatch.setattr(live, "mount", note)
+    workers.open_gate = False
+    page = open_page(d_out=48, seq_len=11, heads=2, passes="backward")
+    assert shown[-1]["disabled"]
+    for worker in workers:
+        worker.gate.set()
+    measured(page)
+    assert shown[-1] == {
+        "chart": "bench_chart",
+        "name": "headscope-backward-total-48-11-tokens",
+        "background": theme.LIGHT.page,
+        "disabled": False,
+    }
