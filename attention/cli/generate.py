@@ -43,7 +43,11 @@ def generate(
     text = source.read()
     opened = model.load()
     written = opened.generate(
-        text, tokens, temperature=temperature, seed=seed, implementation=implementation
+        source.tokens(text, opened),
+        tokens,
+        temperature=temperature,
+        seed=seed,
+        implementation=implementation,
     )
     if opened.tokenizer is None:
         click.echo(" ".join(map(str, written.ids)))

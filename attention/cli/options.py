@@ -14,6 +14,7 @@ from attention.errors import TextError
 
 if TYPE_CHECKING:
     from attention.model import LanguageModel
+    from attention.tokens import Tokens
 
 Command = Callable[..., None]
 STDIN = "-"
@@ -48,6 +49,7 @@ class TextChoice:
     text: str | None
     text_file: str | None
     ids: str | None
+    bos: bool | None = None
 
     @property
     def count(self) -> int:
@@ -58,14 +60,28 @@ class TextChoice:
         """The text as it is, or the token ids.
 
         Raises:
-            UsageError: when not exactly one of the three was given.
+            UsageError: when not exactly one of the three was given, or BOS beside ids.
             TextError: when the file cannot be read or the ids are no numbers.
         """
         if self.count != 1:
             raise click.UsageError("give one of --text, --text-file and --ids.")
+        if self.bos is not None and self.ids is not None:
+            raise click.UsageError("--bos and --no-bos are for a text; ids are run as they are.")
         if self.text_file is not None:
             return read_text(self.text_file)
         return parse_ids(self.ids) if self.ids is not None else self.text or ""
+
+    def tokens(self, read: str | list[int], model: "LanguageModel") -> "Tokens":
+        """What was read as the model's tokens, with BOS or without as asked for.
+
+        Raises:
+            TextError: when the model cannot read it, or has no BOS to put first.
+        """
+        from attention.tokens import read as as_tokens
+
+        if isinstance(read, str):
+            return model.tokens(as_tokens(read, model.tokenizer, model.name, bos=self.bos))
+        return model.tokens(read)
 
 
 def read_text(name: str) -> str:
@@ -114,20 +130,26 @@ def model_options(command: Command) -> Command:
 
 
 def text_options(command: Command) -> Command:
-    """Add --text, --text-file and --ids; the command gets them as `source`."""
+    """Add --text, --text-file, --ids and --bos; the command gets them as `source`."""
 
     @click.option("--text", help="The text itself.")
     @click.option("--text-file", metavar="FILE", help="A UTF-8 file; - for stdin.")
     @click.option("--ids", metavar="'1 2 3'", help="Token ids, run as they are: no BOS is added.")
+    @click.option(
+        "--bos/--no-bos",
+        default=None,
+        help="Whether BOS comes before the text. Without either: as the model expects.",
+    )
     @functools.wraps(command)
     def with_text(
         *,
         text: str | None,
         text_file: str | None,
         ids: str | None,
+        bos: bool | None,
         **others: Any,  # noqa: ANN401
     ) -> None:
-        command(source=TextChoice(text, text_file, ids), **others)
+        command(source=TextChoice(text, text_file, ids, bos), **others)
 
     return with_text
 

@@ -79,7 +79,8 @@ def run(
     require_head(layer or 0, head or 0, num_layers=num_layers, num_heads=num_heads)
     layers = list(range(num_layers)) if layer is None else [layer]
     heads = list(range(num_heads)) if head is None else [head]
-    record = opened.run(text, implementation=implementation, ablate=ablate)
+    tokens = source.tokens(text, opened)
+    record = opened.run(tokens, implementation=implementation, ablate=ablate)
     with memory_errors_as_sentences(opened.device):
         write_run(out, record, layers, heads)
     click.echo(

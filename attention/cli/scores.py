@@ -30,11 +30,11 @@ def scores(*, model: ModelChoice, source: TextChoice, probe: bool, as_json: bool
     from attention.scores import head_scores, label_heads, repeated_tokens
 
     opened = model.load()
-    tokens = repeated_tokens(opened.config) if text is None else opened.tokens(text)
-    found = head_scores(opened.run(tokens))
+    what = repeated_tokens(opened.config) if text is None else source.tokens(text, opened)
+    found = head_scores(opened.run(what))
     labels = label_heads(found)
     if as_json:
-        click.echo(json.dumps(as_plain(opened.name, len(tokens), found, labels), allow_nan=False))
+        click.echo(json.dumps(as_plain(opened.name, len(what), found, labels), allow_nan=False))
     else:
         click.echo("\n".join(table(found, labels)))
 
