@@ -137,7 +137,7 @@ class ModelConfig:
                 f"layers must have one rule for each of {self.num_layers} layers; "
                 f"got {len(self.layers)}."
             )
-        for rope in {rule.rope for rule in map(self.layer, range(self.num_layers))}:
+        for rope in {rule.rope for rule in self.layers or (self.layer(0),)}:
             if rope is not None:
                 rope.turned(self.attention.head_dim)
         if not self.attention.out_proj or self.attention.d_model != self.attention.d_in:

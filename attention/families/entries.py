@@ -4,12 +4,13 @@ A wrong picture would be worse than none.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from attention.errors import ModelError, require_positive
 from attention.families.base import Config
+from attention.model_config import LayerRule
 
 # What `transformers` calls an activation: a key of ACTIVATIONS. The others are refused.
 ACTIVATION_NAMES = {
@@ -26,6 +27,8 @@ ACTIVATION_NAMES = {
     "silu": "silu",
     "swish": "silu",
 }
+
+MOST_LAYERS = 10_000
 
 # Entries that change nothing when a text is read, in every family.
 UNUSED = (
@@ -125,6 +128,21 @@ class Entries:
             if name in given and name not in self.known:
                 _option(name, given[name], values)
         return given
+
+
+def layer_rules(count: int, rule: Callable[[int], LayerRule]) -> tuple[LayerRule, ...]:
+    """A rule for each of so many layers, where they differ.
+
+    Args:
+        count: of layers.
+        rule: that of a layer, by its number.
+
+    Raises:
+        ModelError: when there are more than any model has: their rules alone would fill memory.
+    """
+    if count > MOST_LAYERS:
+        raise ModelError(f"layers must be at most {MOST_LAYERS} where they differ; got {count}.")
+    return tuple(map(rule, range(count)))
 
 
 def activations(usual: str) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import GPT2Config
 
 from attention.errors import HeadscopeError
 from attention.families.gpt2 import ENTRIES, FAMILY, read_config, third
+from attention.loading import load_model
 from tests.families.parity import (
+    IDS,
     assert_every_field_is_decided,
     assert_same_as_transformers,
     from_config,
@@ -81,6 +84,10 @@ def test_a_factor_a_layer_is_what_the_config_asks_for():
         ({"layer_norm_epsilon": 0}, "layer_norm_epsilon in config.json must be a number above 0"),
         ({"tie_word_embeddings": "no"}, "tie_word_embeddings must be one of True, False"),
         ({"n_embd": 16}, "n_embd in config.json must be a multiple of n_head; got 16 and 3"),
+        (
+            {"scale_attn_by_inverse_layer_idx": True, "n_layer": 10**12},
+            "layers must be at most 10000 where they differ; got 1000000000000",
+        ),
         ({"n_head": None}, "n_head in config.json must be a whole number of at least 1; got 0"),
         ({"n_inner": 0}, "n_inner in config.json must be a whole number of at least 1; got 0"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads must be {} to be shown right"),
@@ -106,3 +113,17 @@ def test_names_are_found_with_the_prefix_and_without():
     short = {name.removeprefix("transformer.") for name in whole}
     for there, expected in ((whole, whole), (short, short), (set(), whole)):
         assert {stored.name for stored in FAMILY.stored(config, there).values()} == expected
+
+
+def test_a_base_model_with_masks_is_opened_too(tmp_path):
+    theirs = from_config(GPT2Config(**SIZES))
+    theirs.transformer.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert "wte.weight" in tensors
+    for layer in range(2):  # as older versions saved
+        tensors[f"h.{layer}.attn.bias"] = torch.ones(1, 1, 61, 61).tril()
+        tensors[f"h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
+    save_file(tensors, tmp_path / "model.safetensors")
+    with torch.no_grad():
+        expected = theirs(torch.tensor([IDS])).logits[0]
+    torch.testing.assert_close(load_model(str(tmp_path)).run(IDS).logits, expected)
