@@ -165,6 +165,14 @@ def test_text_that_the_conversion_reads_otherwise_is_refused():
         Tokenizer(backend, check=check).encode("zqz")
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_saved_as_tokenizer_json_it_reads_alike(tmp_path, name):
+    TOKENIZERS[name].backend.save(str(tmp_path / "tokenizer.json"))
+    again = Tokenizer.from_file(tmp_path / "tokenizer.json")
+    for text in [*AWKWARD, "a</s>b"]:
+        assert again.encode(text) == converted(checked=False, **KINDS[name]).encode(text)
+
+
 # ------------------------------------------------------------------ files
 
 
