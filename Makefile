@@ -16,7 +16,7 @@ BROWSER ?= yes
 COV    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench images clean
+.PHONY: help run test check format bench images smollm2 clean
 
 help:
 	@echo 'make run      start Headscope and open it in the browser  (PORT=8600: on another port)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make check    lint, formatting, types; changes nothing'
 	@echo 'make format   format the code and put right what the linter can'
 	@echo 'make bench    time the attention implementations here     (ARGS="--heads 1,4,16")'
+	@echo 'make smollm2  fetch SmolLM2 (135M, 270 heads; 93 MB) and put it where the page lists models'
 	@echo 'make images   take the pictures that README shows, of the page as it is  (ARGS="grid")'
 	@echo 'make clean    remove .venv and everything built'
 	@echo
@@ -55,6 +56,9 @@ bench: $(VENV)/.runtime
 images: $(VENV)/.dev
 	@$(PY) -m tests.browser.chromium
 	$(PY) -m tests.browser.readme_images $(ARGS)
+
+smollm2: $(VENV)/.runtime
+	@$(PY) -m attention.smollm2
 
 clean:
 	rm -rf $(VENV) build htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

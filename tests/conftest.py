@@ -7,6 +7,8 @@ from pathlib import Path
 # Before anything imports these libraries.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# No model of whoever runs the tests is listed in them.
+os.environ["HEADSCOPE_MODELS"] = os.environ["HF_HUB_CACHE"] = str(Path(__file__).parent / "none")
 os.environ["HEADSCOPE_COMPILE"] = "off"  # it takes seconds a kernel; the tests of it switch it on
 # The compiled core of `capture` is kept with what else is built here, not in the user's cache.
 os.environ.setdefault("HEADSCOPE_CACHE", str(Path(__file__).parents[1] / "build" / "native"))

@@ -5,9 +5,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from attention import loading
+from attention import assemble, loading, memory, sources
 from attention.errors import ConfigError, DeviceError, HeadscopeError, ModelError
-from attention.loading import known_models, load_model, save_model
+from attention.loading import load_model, memory_needed, save_model
 from attention.tokens import Tokenizer
 from tests.builders import byte_level_backend, model_config, small_model
 
@@ -19,7 +19,7 @@ MIDDLE = "model.layers.1.self_attn.k_proj.weight"
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved") / "model"
     tokenizer = Tokenizer(byte_level_backend(vocab_size=300))
-    model = small_model(model_config(vocab_size=300, qkv_bias=True), tokenizer=tokenizer)
+    model = small_model(model_config(vocab_size=300), tokenizer=tokenizer)
     save_model(model, folder, dtype=torch.float32)
     return folder
 
@@ -43,37 +43,16 @@ def change_weights(folder, change):
     save_file(tensors, path)
 
 
+def nothing_is_built(monkeypatch):
+    """From here on a tensor that is read, or a model that is built, is a failure."""
+
+    def built(*_, **__):
+        raise AssertionError("it must be refused before anything is read")
+
+    monkeypatch.setattr(loading, "fill", built)
+
+
 # ------------------------------------------------------------------ whole models
-
-
-@pytest.mark.parametrize(
-    "config", [model_config(qkv_bias=True), model_config(num_heads=9, num_kv_heads=3)]
-)
-def test_saved_model_opens_as_it_was(tmp_path, config):
-    model = small_model(config)
-    save_model(model, tmp_path, dtype=torch.float32)
-    opened = load_model(str(tmp_path))
-    assert opened.config == config
-    assert not opened.training
-    assert opened.name == str(tmp_path)
-    torch.testing.assert_close(opened.state_dict(), model.state_dict(), rtol=0, atol=0)
-    torch.testing.assert_close(opened.run(IDS).logits, model.run(IDS).logits, rtol=0, atol=0)
-
-
-def test_model_is_kept_in_float16_unless_said_otherwise(tmp_path):
-    model = small_model()
-    save_model(model, tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    assert {tensor.dtype for tensor in tensors.values()} == {torch.float16}
-    assert json.loads((tmp_path / "config.json").read_text())["torch_dtype"] == "float16"
-    torch.testing.assert_close(
-        load_model(str(tmp_path)).state_dict(), model.half().float().state_dict()
-    )
-
-
-def test_dtype_in_the_config_is_that_of_the_weights(saved):
-    # It once said float16 whatever the weights were kept in, and others read them so.
-    assert json.loads((saved / "config.json").read_text())["torch_dtype"] == "float32"
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -95,48 +74,76 @@ def test_model_without_a_tokenizer_takes_ids(folder):
     assert model.run(IDS).seq_len == len(IDS)
 
 
-def test_repeated_tied_embedding_is_let_pass(folder):
-    change_weights(
-        folder, lambda t: t.update({"lm_head.weight": t["model.embed_tokens.weight"].clone()})
-    )
-    assert load_model(str(folder)).run(IDS).seq_len == len(IDS)
+def test_model_is_its_own_copy_of_the_file(folder):
+    # Weights that are a view of the file would change with it, or end the process.
+    model = load_model(str(folder))
+    before = model.embed.weight.clone()
+    path = folder / "model.safetensors"
+    path.write_bytes(bytes(path.stat().st_size))
+    torch.testing.assert_close(model.embed.weight, before, rtol=0, atol=0)
 
 
-def test_failed_save_leaves_the_old_model(saved, tmp_path, monkeypatch):
-    # A reader could once meet half of a file while the training wrote it.
-    folder = shutil.copytree(saved, tmp_path / "model")
-    before = load_file(folder / "model.safetensors")
+def test_model_can_be_trained_and_moved(saved):
+    model = load_model(str(saved))
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    model(torch.tensor([IDS])).sum().backward()
+    assert model.embed.weight.grad is not None
+    assert model.to(torch.float64).run(IDS).logits.isfinite().all()
 
-    def fail(_, path, **__):
-        path.write_bytes(b"half")
-        raise OSError("No space left on device")
 
-    monkeypatch.setattr(loading, "save_file", fail)
-    with pytest.raises(OSError, match="No space"):
-        save_model(small_model(), folder)
-    torch.testing.assert_close(load_file(folder / "model.safetensors"), before)
-    assert sorted(p.name for p in folder.iterdir()) == [
-        "config.json", "model.safetensors", "tokenizer.json"
-    ]  # fmt: skip
+def test_model_opened_under_inference_mode_can_be_trained_too(saved):
+    with torch.inference_mode():
+        model = load_model(str(saved))
+    model(torch.tensor([IDS])).sum().backward()
+
+
+def test_progress_is_told_in_bytes(saved):
+    told = []
+    load_model(str(saved), progress=lambda done, total: told.append((done, total)))
+    tensors = load_file(saved / "model.safetensors")
+    size = sum(tensor.numel() * 4 for tensor in tensors.values())
+    assert [total for _, total in told] == [size] * len(tensors)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (size, size)
+
+
+def test_loading_can_be_stopped(saved):
+    class StoppedError(Exception):
+        pass
+
+    def stop(done, total):
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        load_model(str(saved), progress=stop)
+
+
+def test_only_one_tensor_is_held_beside_the_model(saved, monkeypatch):
+    held = []
+    original = assemble._kept
+
+    def kept(tensor, device, dtype):
+        held.append(tensor)
+        return original(tensor, device, dtype)
+
+    monkeypatch.setattr(assemble, "_kept", kept)
+    model = load_model(str(saved), dtype=torch.bfloat16)
+    # Each parameter is made from its own tensor, and none is made twice.
+    assert len(held) == len(list(model.parameters()))
 
 
 # ------------------------------------------------------------------ broken models
 
 
-@pytest.mark.parametrize("source", ["nowhere", "\x00", "x" * 5000])
-def test_folder_that_does_not_exist_is_refused(source, tmp_path, monkeypatch):
+@pytest.mark.parametrize("source", ["nowhere", "\x00", "x" * 5000, "no/model/here", "a..b"])
+def test_source_that_is_nowhere_is_refused(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match="model must be 'embedded' or a folder"):
+    with pytest.raises(ModelError, match=r"model must be 'embedded', a folder.* file"):
         load_model(source)
 
 
-def test_file_in_place_of_a_folder_is_refused(folder):
-    with pytest.raises(ModelError, match="which is no folder"):
-        load_model(str(folder / "config.json"))
-
-
 def test_missing_embedded_model_says_how_to_make_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(loading, "EMBEDDED", tmp_path / "none")
+    monkeypatch.setattr(sources, "EMBEDDED", tmp_path / "none")
     with pytest.raises(ModelError, match="Make it with `python -m attention train --out"):
         load_model()
 
@@ -144,7 +151,7 @@ def test_missing_embedded_model_says_how_to_make_it(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_missing_file_is_named(folder, name):
     (folder / name).unlink()
-    with pytest.raises(ModelError, match=f"must hold {name}; it does not"):
+    with pytest.raises(ModelError, match=f"must (have a|hold) {name}"):
         load_model(str(folder))
 
 
@@ -163,7 +170,7 @@ def test_config_that_is_no_object_is_refused(folder):
         load_model(str(folder))
 
 
-@pytest.mark.parametrize("model_type", ["gpt2", None, 5, ["llama"]])
+@pytest.mark.parametrize("model_type", ["mamba", None, 5, ["llama"]])
 def test_other_family_is_refused_by_name(folder, model_type):
     change_config(folder, model_type=model_type)
     with pytest.raises(ModelError, match=r"model_type must be one of llama, .*; got") as error:
@@ -171,29 +178,51 @@ def test_other_family_is_refused_by_name(folder, model_type):
     assert repr(model_type) in str(error.value)
 
 
+def test_config_of_another_family_is_refused(folder):
+    sizes = {"n_layer": 2, "n_head": 3, "n_embd": 15, "n_positions": 61}
+    (folder / "config.json").write_text(
+        json.dumps({"model_type": "gpt2", "vocab_size": 300, **sizes})
+    )
+    with pytest.raises(ModelError, match=r"model\.safetensors must hold transformer\.h\.0"):
+        load_model(str(folder))
+
+
+def test_packed_weights_are_refused(folder):
+    change_config(folder, quantization_config={"quant_method": "gptq"})
+    with pytest.raises(ModelError, match="quantization_config"):
+        load_model(str(folder))
+
+
 @pytest.mark.parametrize("kept", [0, 4, 8, 100, -1])
-def test_truncated_weights_are_refused(folder, kept):
+def test_truncated_weights_are_refused(folder, kept, monkeypatch):
+    nothing_is_built(monkeypatch)
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(ModelError, match="must be a whole safetensors file; it cannot be read"):
         load_model(str(folder))
 
 
-def test_missing_weight_is_named(folder):
+def test_missing_weights_are_named_before_any_is_read(folder, monkeypatch):
+    nothing_is_built(monkeypatch)
     change_weights(folder, lambda t: t.pop(MIDDLE))
-    with pytest.raises(ModelError, match=rf"must hold {MIDDLE} \(1 names are missing\)"):
+    with pytest.raises(ModelError, match=rf"must hold {MIDDLE}; missing"):
+        load_model(str(folder))
+    change_config(folder, num_hidden_layers=3)
+    with pytest.raises(ModelError, match=rf"must hold {MIDDLE}, model\.layers\.2.* and 7 more;"):
         load_model(str(folder))
 
 
-def test_unknown_weight_is_named(folder):
+def test_unknown_weight_is_named(folder, monkeypatch):
+    nothing_is_built(monkeypatch)
     change_weights(folder, lambda t: t.update({"model.rope.freqs": torch.zeros(3)}))
-    with pytest.raises(ModelError, match=r"nothing unknown; got model\.rope\.freqs"):
+    with pytest.raises(ModelError, match=r"nothing unknown to its config; got model\.rope\.freqs"):
         load_model(str(folder))
 
 
-def test_misshapen_weight_is_refused_with_both_shapes(folder):
+def test_misshapen_weight_is_refused_with_both_shapes(folder, monkeypatch):
+    nothing_is_built(monkeypatch)
     change_weights(folder, lambda t: t.update({MIDDLE: t[MIDDLE].T.contiguous()}))
-    with pytest.raises(ModelError, match=r"shape \(30, 15\) by config\.json; .* \(15, 30\)"):
+    with pytest.raises(ModelError, match=r"shape \(30, 15\) by its config; it has \(15, 30\)"):
         load_model(str(folder))
 
 
@@ -207,18 +236,37 @@ def test_weight_that_is_not_finite_is_named(folder, value):
         load_model(str(folder))
 
 
-def test_quantised_weight_is_refused(folder):
+def test_weight_too_large_for_the_dtype_is_named(folder):
+    def enlarge(tensors):
+        tensors[MIDDLE][3, 2] = -7e4
+
+    change_weights(folder, enlarge)
+    message = rf"{MIDDLE} in .* must be within float16; it holds up to 7e\+04\. Take bfloat16"
+    with pytest.raises(ModelError, match=message):
+        load_model(str(folder), dtype=torch.float16)
+    assert load_model(str(folder), dtype=torch.bfloat16).dtype == torch.bfloat16
+
+
+def test_quantised_weight_is_refused(folder, monkeypatch):
     # Copied into floats, whole numbers once made a model of nonsense in silence.
+    nothing_is_built(monkeypatch)
     change_weights(folder, lambda t: t.update({MIDDLE: (t[MIDDLE] * 100).to(torch.int8)}))
     with pytest.raises(ModelError, match=r"must be in float16, bfloat16, .* got int8"):
         load_model(str(folder))
 
 
-def test_untied_embedding_is_refused(folder):
+def test_repeated_tied_embedding_is_let_pass(folder):
+    change_weights(
+        folder, lambda t: t.update({"lm_head.weight": t["model.embed_tokens.weight"].clone()})
+    )
+    assert load_model(str(folder)).run(IDS).seq_len == len(IDS)
+
+
+def test_read_out_that_differs_from_the_tied_embedding_is_refused(folder):
     change_weights(
         folder, lambda t: t.update({"lm_head.weight": t["model.embed_tokens.weight"] + 1})
     )
-    with pytest.raises(ModelError, match=r"lm_head\.weight .* must equal the tied embedding"):
+    with pytest.raises(ModelError, match=r"lm_head\.weight .* must equal model\.embed_tokens"):
         load_model(str(folder))
 
 
@@ -228,6 +276,14 @@ def test_broken_tokenizer_is_refused(folder):
         load_model(str(folder))
 
 
+def test_number_of_heads_is_taken_from_the_model_where_it_says_it(folder):
+    with pytest.raises(ModelError, match="num_heads must be left out, as the model itself says 3"):
+        load_model(str(folder), num_heads=5)
+    with pytest.raises(ConfigError, match="num_heads must be a whole number of at least 1"):
+        load_model(str(folder), num_heads=0)
+    assert load_model(str(folder), num_heads=3).config.num_heads == 3
+
+
 def test_device_is_checked_before_the_model_is_read(tmp_path):
     with pytest.raises(DeviceError, match="device must be one of"):
         load_model(str(tmp_path / "none"), device="gpu")
@@ -235,48 +291,44 @@ def test_device_is_checked_before_the_model_is_read(tmp_path):
         load_model(str(tmp_path / "none"), dtype=torch.int8)
 
 
-def test_model_too_large_for_the_memory_is_one_sentence(folder):
-    change_config(folder, vocab_size=10**12)
-    with pytest.raises(DeviceError, match="memory of cpu must be enough"):
-        load_model(str(folder))
-
-
-# ------------------------------------------------------------------ what is found
-
-
-def test_models_are_listed_with_their_sizes_or_their_problem(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "EMBEDDED", saved)
-    root = tmp_path / "models"
-    shutil.copytree(saved, root / "good")
-    other = shutil.copytree(saved, root / "other")
-    change_config(other, model_type="gpt2")
-    bare = shutil.copytree(saved, root / "bare")
-    (bare / "model.safetensors").unlink()
-    (root / "notes").mkdir()
-    found = {model.source: model for model in known_models(root)}
-    assert list(found) == ["embedded", *(str(root / name) for name in ("bare", "good", "other"))]
-    good = found[str(root / "good")]
-    assert good.config is not None
-    assert (good.config.num_heads, good.problem) == (3, None)
-    problem = found[str(other)].problem
-    assert "model_type must be one of llama, headscope-attention-only; got 'gpt2'" in problem
-    assert "must hold model.safetensors" in found[str(bare)].problem
-
-
-def test_without_any_model_only_the_embedded_one_is_listed(monkeypatch, tmp_path):
-    monkeypatch.setattr(loading, "EMBEDDED", tmp_path / "none")
-    [embedded] = known_models(tmp_path / "models")
-    assert (embedded.source, embedded.config) == ("embedded", None)
-    assert embedded.problem
-
-
-@pytest.mark.parametrize("config", ["{", '{"model_type": "llama"}', "[]"])
-def test_broken_folder_does_not_end_the_list(tmp_path, config):
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text(config)
-    assert known_models(tmp_path)[1].problem
-
-
 def test_every_error_is_one_of_ours():
     assert issubclass(ModelError, HeadscopeError)
     assert issubclass(HeadscopeError, ValueError)
+
+
+# ------------------------------------------------------------------ memory
+
+
+def test_model_of_40_gb_on_a_machine_of_24_is_refused_by_its_config_alone(folder, monkeypatch):
+    nothing_is_built(monkeypatch)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 24 * 10**9)
+    change_config(
+        folder,
+        hidden_size=5120,
+        intermediate_size=13824,
+        num_hidden_layers=31,
+        num_attention_heads=40,
+        num_key_value_heads=40,
+        head_dim=128,
+        vocab_size=32000,
+    )
+    with pytest.raises(DeviceError, match=r"at least 40\.\d GB for .* it is 24\.0 GB") as error:
+        load_model(str(folder))
+    assert "bfloat16" in str(error.value), "which would do"
+
+
+def test_model_of_any_size_is_refused_at_once(folder):
+    change_config(folder, num_hidden_layers=10**12, vocab_size=10**12)
+    with pytest.raises(DeviceError, match="free memory of cpu must be at least"):
+        load_model(str(folder))
+
+
+def test_model_opens_where_its_need_is_just_met(saved, monkeypatch):
+    config = load_model(str(saved)).config
+    needed = memory_needed(config, torch.float32)
+    monkeypatch.setattr(memory, "free_memory", lambda device: needed)
+    assert load_model(str(saved)).run(IDS).seq_len == len(IDS)
+    monkeypatch.setattr(memory, "free_memory", lambda device: needed - 1)
+    with pytest.raises(DeviceError, match="free memory of cpu must be at least"):
+        load_model(str(saved))
+    assert load_model(str(saved), dtype=torch.bfloat16).dtype == torch.bfloat16

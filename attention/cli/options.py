@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., None]
 STDIN = "-"
+MODEL_HELP = "embedded, a folder, a file (.safetensors, .gguf, .pt), or owner/name of the hub."
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class ModelChoice:
     source: str
     device: str
     dtype: str
+    num_heads: int | None = None
 
     def load(self) -> "LanguageModel":
         """Open it.
@@ -39,7 +41,8 @@ class ModelChoice:
         from attention.loading import load_model
 
         find_device(self.device, self.dtype)
-        return load_model(self.source, device=self.device, dtype=DTYPES[self.dtype])
+        dtype = DTYPES[self.dtype]
+        return load_model(self.source, device=self.device, dtype=dtype, num_heads=self.num_heads)
 
 
 @dataclass(frozen=True)
@@ -117,14 +120,22 @@ def parse_ids(text: str) -> list[int]:
 
 
 def model_options(command: Command) -> Command:
-    """Add --model, --device and --dtype; the command gets them as `model`."""
+    """Add --model, --device, --dtype and --num-heads; the command gets them as `model`."""
 
-    @click.option("--model", default="embedded", show_default=True, help="embedded, or a folder.")
+    @click.option("--model", default="embedded", show_default=True, help=MODEL_HELP)
     @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, mps.")
     @click.option("--dtype", default="float32", show_default=True, help="float32, bfloat16, …")
+    @click.option("--num-heads", type=int, help="Of a checkpoint that doesn't tell: the book's.")
     @functools.wraps(command)
-    def with_model(*, model: str, device: str, dtype: str, **others: Any) -> None:  # noqa: ANN401
-        command(model=ModelChoice(model, device, dtype), **others)
+    def with_model(
+        *,
+        model: str,
+        device: str,
+        dtype: str,
+        num_heads: int | None,
+        **others: Any,  # noqa: ANN401
+    ) -> None:
+        command(model=ModelChoice(model, device, dtype, num_heads), **others)
 
     return with_model
 

