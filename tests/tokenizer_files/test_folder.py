@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from hypothesis import given
+from sentencepiece import SentencePieceProcessor
 from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
 from transformers import (
     GemmaTokenizer,
@@ -173,6 +174,42 @@ def test_stripping_and_single_word_tokens_have_their_spans():
     assert spans_of(tokens) == ["a", "  <l>", " ", "<r>  ", "dog"]
     assert tokens.labels == ("a", "<l>", "␣", "<r>", "dog")
     assert "dog" not in Tokenizer(backend).encode("hotdogs").labels
+
+
+# ------------------------------------------------------------------ as the hub has them
+
+
+def as_llama_2():
+    """Its tokenizer.json: the blank before the text comes from a normalizer."""
+    proto = empty_proto()
+    proto.ParseFromString(pieces(**LLAMA))
+    backend = convert_pieces(proto, after_special=False, where="")[0]
+    steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    made = type(backend)(backend.model)
+    made.normalizer = normalizers.Sequence(steps)
+    made.decoder = backend.decoder
+    made.add_special_tokens(["<unk>", "<s>", "</s>"])
+    made.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 1)])
+    return Tokenizer(made)
+
+
+LLAMA_2 = as_llama_2()
+OWN = SentencePieceProcessor(model_proto=pieces(**LLAMA))
+
+
+@given(TEXTS)
+def test_llama_2_is_read_as_sentencepiece_reads_it(text):
+    tokens = LLAMA_2.encode(text)
+    assert (tokens.ids[0], tokens.labels[0], tokens.offsets[0]) == (1, "<s>", (0, 0))
+    assert covered(tokens) == set(range(len(text)))
+    assert LLAMA_2.decode(tokens.ids) == text.replace("▁", " ")
+    if not {0, 2} & set(tokens.ids):
+        assert list(tokens.ids[1:]) == OWN.encode(text)
+
+
+def test_llama_2_has_the_spans_of_the_source():
+    assert spans_of(LLAMA_2.encode("😀 the")) == ["", "", *["😀"] * 4, " the"]
+    assert spans_of(LLAMA_2.encode("the</s>the")) == ["", "the", "</s>", "the"]
 
 
 # ------------------------------------------------------------------ what cannot be read
