@@ -30,24 +30,35 @@ class Check:
 
 
 @torch.inference_mode()
-def check(layer: Layer, ready: Ready) -> Check:
+def check(layer: Layer, ready: Ready, beginning: Ready | None = None) -> Check:
     """Compare what a pass gives with what is exact: outputs, pattern and gradients.
 
     The pass runs twice: as it is timed, and asked for its pattern, which some compute otherwise.
     The tolerance is relative where numbers are above 1 and absolute below; that of a gradient is
     relative to its largest number.
+
+    Args:
+        layer: with what is exact.
+        ready: the pass that is timed.
+        beginning: the same over the beginning of a text that is too long to check whole; see
+            `Layer.ready_to_check`. Pattern and gradients are those of the beginning then, the
+            output those of the beginning and of a few rows of the rest.
     """
     exact, timed = layer.exact, ready.read(ready.run())
-    out, pattern = ready.with_pattern()
+    alone = timed if beginning is None else beginning.read(beginning.run())
+    out, pattern = (beginning or ready).with_pattern()
     base = TOLERANCES[layer.settings.dtype]
     tolerance = base * max(1.0, float(exact.out.abs().max()))
-    differences = [_difference(found, exact.out) for found in (timed.out, out)]
+    read = exact.out.shape[1]  # of a causal layer, later tokens move nothing before them
+    differences = [_difference(found, exact.out) for found in (timed.out[:, :read], alone.out, out)]
+    if layer.distant is not None:
+        differences.append(_difference(timed.out[:, layer.distant.rows], layer.distant.out))
     equal = all(difference <= tolerance for difference in differences)  # False for NaN
     pattern_difference = None
     if pattern is not None and exact.pattern is not None:
         pattern_difference = _difference(pattern, exact.pattern)
         equal = equal and pattern_difference <= base
-    of, gradient_difference = _of_gradients(timed.gradients, exact.gradients)
+    of, gradient_difference = _of_gradients(alone.gradients, exact.gradients)
     if gradient_difference is not None:
         equal = equal and gradient_difference <= GRADIENTS * base
     return Check(

@@ -1,24 +1,26 @@
 """The layer that is measured, what goes into it, and its exact result."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attention.benchmark.passes import PASSES, Given, Ready, Result
+from attention.benchmark.room import checked_tokens, require_room, require_room_for
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.work import Sizes
 from attention.config import AttentionConfig
 from attention.devices import DTYPES
-from attention.errors import ConfigError, DeviceError
+from attention.errors import ConfigError
 from attention.implementations import IMPLEMENTATIONS, build_attention
-from attention.implementations.base import AttentionModule
+from attention.implementations.base import AttentionModule, merge_heads, split_heads
 from attention.implementations.batched import BatchedAttention
 from attention.weights import HeadWeights
 
-MEMINFO = Path("/proc/meminfo")
+DISTANT = 16  # rows that are checked beyond the beginning of a long text
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,9 @@ class Layer:
         config: its sizes.
         weights: its numbers, already rounded to the dtype.
         given: what goes in, already rounded to the dtype, on the device.
-        exact: what comes out, in float64.
+        exact: what comes out, in float64; of the beginning, where the whole is too long.
+        beginning: what the check puts in, where the whole is too long to compute in float64.
+        distant: a few exact rows of the rest, then.
     """
 
     settings: BenchmarkSettings
@@ -38,6 +42,8 @@ class Layer:
     weights: HeadWeights
     given: Given
     exact: Result
+    beginning: Given | None = None
+    distant: "Distant | None" = None
 
     @property
     def x(self) -> Tensor:
@@ -53,16 +59,35 @@ class Layer:
         """The pass that is timed, set up for one implementation."""
         return PASSES[self.settings.passes].ready(module, self.given)
 
+    def ready_to_check(self, module: AttentionModule) -> Ready | None:
+        """The same over the beginning alone; None where the whole can be checked."""
+        if self.beginning is None:
+            return None
+        return PASSES[self.settings.passes].ready(module, self.beginning)
+
+
+@dataclass(frozen=True)
+class Distant:
+    """Exact rows of the output, far from the beginning.
+
+    Attributes:
+        rows: which tokens.
+        out: their output in float64.
+    """
+
+    rows: tuple[int, ...]
+    out: Float[Tensor, "batch row d_model"]
+
 
 def prepare(settings: BenchmarkSettings, num_heads: int) -> Layer:
     """Draw the layer and its input from the seed, and compute the exact result.
 
     Raises:
         ConfigError: when the head count does not fit the width.
-        DeviceError: when the patterns would not fit in memory.
+        DeviceError: when the layer would not fit in memory.
     """
     config = settings.config(num_heads)
-    _check_memory(settings, num_heads)
+    require_room(settings, num_heads)
     dtype, kind = DTYPES[settings.dtype], PASSES[settings.passes]
     generator = torch.Generator().manual_seed(settings.seed)
     weights = HeadWeights.init(config, generator=generator).to("cpu", dtype)
@@ -74,7 +99,17 @@ def prepare(settings: BenchmarkSettings, num_heads: int) -> Layer:
     assert isinstance(module, BatchedAttention)
     wide = Given(x.to(where, torch.float64), pull.to(where, torch.float64))
     given = Given(x.to(settings.device), pull.to(settings.device))
-    return Layer(settings, config, weights, given, kind.exact(module, wide))
+    part = None if kind.extra else checked_tokens(settings, num_heads)
+    if part is None or part == settings.seq_len:
+        return Layer(settings, config, weights, given, kind.exact(module, wide))
+    rows = _spread(part, settings.seq_len)
+    distant = Distant(rows, distant_rows(module, wide.x, rows))
+    exact = kind.exact(module, _beginning(wide, part))
+    return Layer(settings, config, weights, given, exact, _beginning(given, part), distant)
+
+
+def _beginning(given: Given, tokens: int) -> Given:
+    return Given(given.x[:, :tokens].contiguous(), given.pull[:, :tokens].contiguous())
 
 
 def build(layer: Layer, name: str) -> AttentionModule:
@@ -82,9 +117,10 @@ def build(layer: Layer, name: str) -> AttentionModule:
 
     Raises:
         ConfigError: when it cannot be computed or compiled in this way, or has no such pass.
-        DeviceError: when nothing can be compiled here.
+        DeviceError: when nothing can be compiled here, or its patterns would not fit in memory.
     """
     settings = layer.settings
+    require_room_for(name, settings, layer.config.num_heads)
     kind = torch.device(settings.device).type
     reason = PASSES[settings.passes].why_not(IMPLEMENTATIONS[name], kind)
     if reason is not None:
@@ -114,33 +150,28 @@ def describe_weights(module: AttentionModule) -> tuple[str, ...]:
     )
 
 
-def _check_memory(settings: BenchmarkSettings, num_heads: int) -> None:
-    free, where = free_memory(), ""
-    if settings.device.startswith("cuda"):
-        free, where = free_gpu_memory(settings.device), f" of {settings.device}"
-    kind = PASSES[settings.passes]
-    cells = settings.batch * num_heads * kind.rows_held(settings.seq_len) * settings.seq_len
-    # In float64 for the exact result, and in the dtype measured.
-    needed = cells * kind.squares * (8 + DTYPES[settings.dtype].itemsize)
-    noun = "head" if num_heads == 1 else "heads"
-    if free is not None and needed > free:
-        raise DeviceError(
-            f"memory{where} must be enough for the patterns of {num_heads} {noun} at "
-            f"{settings.seq_len} tokens; they need about {needed / 1e9:.1f} GB and "
-            f"{free / 1e9:.1f} GB are free. Use fewer heads, a shorter text or a smaller batch."
-        )
+def distant_rows(module: BatchedAttention, x: Tensor, rows: Sequence[int]) -> Tensor:
+    """The output of a few tokens (batch, row, d_model), each from its own row of the pattern.
+
+    Needs no square of a long text.
+
+    Args:
+        module: what computes it.
+        x: the whole text (batch, pos, d_in).
+        rows: which tokens.
+    """
+    config = module.config
+    with torch.inference_mode():
+        q, k, v = module.project(x)
+        q = split_heads(q, config.num_heads)
+        k, v = (split_heads(t, config.num_kv_heads) for t in (k, v))
+        seen = [(q[:, :, i : i + 1], k[:, :, : i + 1], v[:, :, : i + 1]) for i in rows]
+        z = torch.cat([module.attend(*qkv)[0] for qkv in seen], dim=2)
+        out: Tensor = module.out_proj(merge_heads(z))
+        return out
 
 
-def free_gpu_memory(device: str) -> int:
-    """Bytes that can still be allocated there, those that torch keeps for itself among them."""
-    free, _ = torch.cuda.mem_get_info(device)
-    return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-
-
-def free_memory(meminfo: Path = MEMINFO) -> int | None:
-    """Bytes that can still be used without swapping; None where the system does not tell."""
-    try:
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text("ascii"), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
+def _spread(start: int, end: int) -> tuple[int, ...]:
+    """At most so many tokens of a range, the last one among them."""
+    step = max(1, (end - start) // DISTANT)
+    return tuple(range(end - 1, start - 1, -step))[:DISTANT][::-1]

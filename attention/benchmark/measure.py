@@ -14,6 +14,7 @@ from attention.benchmark.layer import Layer, build, describe_weights, prepare
 from attention.benchmark.limit import ATTENTION, PROJECTIONS, Limit, plain_products
 from attention.benchmark.load import LoadMeter, disturbance, usable_cores
 from attention.benchmark.measurement import Measurement
+from attention.benchmark.room import has_room_for_products
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.work import work
 from attention.compiling import time_compiling
@@ -112,10 +113,14 @@ def _examine(layer: Layer, name: str, facts: dict[str, Any]) -> _Subject:
     if layer.settings.compiled:  # before the check, which compiles most of the same again
         with torch.inference_mode():
             compile_s = time_compiling(_waited_for(ready.run, layer)).seconds
-    found = asdict(check(layer, ready))
+    found = asdict(check(layer, ready, layer.ready_to_check(module)))
     done = work(layer.sizes, IMPLEMENTATIONS[name])
-    output = tuple(layer.exact.out.shape)
-    told = {"weights": describe_weights(module), "output": output, "compile_s": compile_s}
+    told = {
+        "weights": describe_weights(module),
+        "output": tuple(layer.given.pull.shape),
+        "compile_s": compile_s,
+        "checked_tokens": None if layer.beginning is None else layer.beginning.x.shape[1],
+    }
     counted = {"flops": done.flops, "moved_bytes": done.bytes}
     return _Subject(ready.run, {**facts, **found, **told, **counted})
 
@@ -190,6 +195,8 @@ def _plain(layer: Layer) -> dict[str, Call]:
     """The plain products; none where the memory is just enough without them."""
     settings = layer.settings
     device, dtype = torch.device(settings.device), DTYPES[settings.dtype]
+    if not has_room_for_products(settings, layer.config.num_heads):
+        return {}
     try:
         with memory_errors_as_sentences(device):
             return plain_products(layer.sizes, device, dtype)

@@ -34,6 +34,8 @@ class Measurement:
             gradient's largest number; None in a pass without gradients.
         gradient_of: which gradient that is: x, W_Q, …
         equal: whether all differences are within tolerance; None when it could not be seen.
+        checked_tokens: how many tokens, from the first, were computed whole in float64 where the
+            text was too long for more, and with them a few rows of the rest; None for all.
         flops: of one pass, by formula; see `work`.
         moved_bytes: bytes read and written in one pass, by formula.
         limit: how long plain matrix products of the same shapes took in the same run.
@@ -63,6 +65,7 @@ class Measurement:
     gradient_of: str | None = None
     tolerance: float | None = None
     equal: bool | None = None
+    checked_tokens: int | None = None
     flops: int | None = None
     moved_bytes: int | None = None
     limit: Limit | None = None

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from attention.benchmark.fit import Line, fit
 from attention.benchmark.measurement import Measurement
-from attention.benchmark.numbers import number
+from attention.benchmark.numbers import heads_written, number
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.units import in_percent
 from attention.benchmark.why import why_the_loop_wins
@@ -108,7 +108,7 @@ def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:
     said = [_cost_of_a_head(settings, lines(settings, table)), _at_most_heads(table)]
     said += [_where_the_loop_wins(table), why_the_loop_wins(settings, best_of_the_loop(table))]
     said += [_the_masks_cost(table), _limit(table)]
-    said += [_disturbed(settings, table), _far_out(table)]
+    said += [_disturbed(settings, table), _far_out(table), _partly_checked(settings, table)]
     said += _failures(table)
     return list(dict.fromkeys(sentence for sentence in said if sentence))
 
@@ -144,7 +144,7 @@ def _at_most_heads(table: Sequence[Row]) -> str | None:
     assert row.ratio is not None  # only such rows are compared
     loop, batch = row.by_name[LOOP], row.by_name[BATCH]
     times = f"{number(loop.median)} ms against {number(batch.median)} ms"
-    where = _heads(row.num_heads)
+    where = heads_written(row.num_heads)
     if abs(row.ratio - 1) < CLEAR:
         return f"At {where} loop and batch take the same time: {times}."
     if row.ratio > 1:
@@ -160,7 +160,7 @@ def _where_the_loop_wins(table: Sequence[Row]) -> str | None:
     counts = ", ".join(str(row.num_heads) for row in won)
     amount = f"{number(_lead(best))} ms ({1 - best.ratio:.0%})"
     if len(won) == 1:
-        return f"The loop wins at {_heads(best.num_heads)}, by {amount}."
+        return f"The loop wins at {heads_written(best.num_heads)}, by {amount}."
     return f"The loop wins at {counts} heads, by up to {amount} at {best.num_heads}."
 
 
@@ -181,11 +181,11 @@ def _the_masks_cost(table: Sequence[Row]) -> str | None:
             cost = book.median - loop.median
             if cost < CLEAR * loop.median:
                 return (
-                    f"The book's mask costs nothing measurable at {_heads(row.num_heads)}: "
+                    f"The book's mask costs nothing measurable at {heads_written(row.num_heads)}: "
                     f"{number(book.median)} ms against {number(loop.median)} ms."
                 )
             return (
-                f"Of the book's loop at {_heads(row.num_heads)}, {number(cost)} ms of "
+                f"Of the book's loop at {heads_written(row.num_heads)}, {number(cost)} ms of "
                 f"{number(book.median)} ms are its float mask, converted in every head: "
                 "the mask's cost, not the loop's."
             )
@@ -197,10 +197,12 @@ def _disturbed(settings: BenchmarkSettings, table: Sequence[Row]) -> str | None:
     if not hollow:
         return None
     counts = ", ".join(map(str, hollow))
-    used = any(line.disturbed for line in lines(settings, table).values())
+    found = lines(settings, table)
+    used = any(line.disturbed for line in found.values())
     what = "the fit uses them for want of quiet ones" if used else "the fit leaves them out"
     noun = "head" if hollow == [1] else "heads"
-    return f"Other programs disturbed the times at {counts} {noun}: {what}."
+    told = f"Other programs disturbed the times at {counts} {noun}"
+    return f"{told}: {what}." if found else f"{told}."
 
 
 def _limit(table: Sequence[Row]) -> str | None:
@@ -214,7 +216,7 @@ def _limit(table: Sequence[Row]) -> str | None:
         if shares:
             return (
                 f"Of the FLOP/s of plain matrix products of the same shapes, at "
-                f"{_heads(row.num_heads)}: {'; '.join(shares)}."
+                f"{heads_written(row.num_heads)}: {'; '.join(shares)}."
             )
     return None
 
@@ -222,14 +224,36 @@ def _limit(table: Sequence[Row]) -> str | None:
 def _far_out(table: Sequence[Row]) -> str | None:
     left_out = [
         f"{len(m.far_out)} of {len(m.samples)} of {_title(m.implementation)} at "
-        f"{_heads(m.num_heads)} ({', '.join(map(number, m.far_out))} ms)"
+        f"{heads_written(m.num_heads)} ({_as_long_as(m.far_out)})"
         for row in table
         for m in row.by_name.values()
         if m.far_out
     ]
     if not left_out:
         return None
-    return f"Samples far out are left out, as when a laptop sleeps: {'; '.join(left_out)}."
+    return (
+        "Samples far out, as when a laptop sleeps or the system stands still, are left out: "
+        f"{'; '.join(left_out)}."
+    )
+
+
+def _as_long_as(samples: Sequence[float]) -> str:
+    """One sample, or the range of several: a busy machine makes dozens."""
+    least, most = number(min(samples)), number(max(samples))
+    return f"{most} ms" if least == most else f"{least} to {most} ms"
+
+
+def _partly_checked(settings: BenchmarkSettings, table: Sequence[Row]) -> str | None:
+    """Where the text was too long to compute whole in float64."""
+    checked = (m.checked_tokens for row in table for m in row.by_name.values())
+    parts = {tokens for tokens in checked if tokens is not None}
+    if not parts:
+        return None
+    return (
+        f"A text of {settings.seq_len:,} tokens is too long to compute whole in float64 here: "
+        f"compared with it were the first {', '.join(f'{n:,}' for n in sorted(parts))} tokens, and "
+        "single rows of the rest."
+    )
 
 
 def _failures(table: Sequence[Row]) -> list[str]:
@@ -241,10 +265,6 @@ def _failures(table: Sequence[Row]) -> list[str]:
     counts = dict.fromkeys(row.num_heads for row, _ in failed)
     first, *_ = counts
     return [
-        f"Something has no time at {', '.join(map(str, counts))} heads. At {_heads(first)}: "
+        f"Something has no time at {', '.join(map(str, counts))} heads. At {heads_written(first)}: "
         f"{reasons[0]} The other reasons are among the table's notes."
     ]
-
-
-def _heads(count: int) -> str:
-    return f"{count} {'head' if count == 1 else 'heads'}"

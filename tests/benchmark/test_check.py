@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attention.benchmark import BenchmarkSettings
+from attention.benchmark import BenchmarkSettings, layer
 from attention.benchmark.check import check
 from attention.benchmark.layer import build, prepare
 from attention.benchmark.passes import PASSES
@@ -25,7 +25,51 @@ CASES = [
 
 
 def found(prepared, module):
-    return check(prepared, prepared.ready(module))
+    return check(prepared, prepared.ready(module), prepared.ready_to_check(module))
+
+
+@pytest.fixture
+def too_long(monkeypatch):
+    """Only 4 tokens fit in float64."""
+    monkeypatch.setattr(layer, "checked_tokens", lambda settings, num_heads: 4)
+
+
+@pytest.mark.parametrize("passes", ["forward", "backward"])
+@pytest.mark.parametrize("name", ["looped", "sdpa", "capture"])
+def test_text_too_long_to_check_whole_is_found_equal(too_long, name, passes):
+    prepared = prepare(settings(passes=passes), 3)
+    told = found(prepared, build(prepared, name))
+    assert told.equal
+    assert (told.gradient_difference is None) == (passes == "forward")
+
+
+def test_wrong_row_far_from_the_beginning_is_found_unequal(too_long):
+    prepared = prepare(settings(), 3)
+    module = build(prepared, "sdpa")
+    forward = module.forward
+
+    def late(x, need_pattern=False):
+        out = forward(x)
+        out[:, 9:] *= 1.01  # as a kernel whose index overflows in a long text
+        return (out, None) if need_pattern else out
+
+    module.forward = late
+    assert not found(prepared, module).equal
+
+
+def test_wrong_beginning_of_a_long_text_is_found_unequal(too_long):
+    prepared = prepare(settings(), 3)
+    module = build(prepared, "sdpa")
+    forward = module.forward
+
+    def early(x, need_pattern=False):
+        out = forward(x)
+        if x.shape[1] > 4:
+            out[:, :2] *= 1.01
+        return (out, None) if need_pattern else out
+
+    module.forward = early
+    assert not found(prepared, module).equal
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

@@ -1,12 +1,9 @@
-from dataclasses import replace
-
 import pytest
 import torch
 
 from attention.benchmark import BenchmarkSettings, layer
-from attention.benchmark.layer import build, describe_weights, free_memory, prepare
+from attention.benchmark.layer import build, describe_weights, distant_rows, prepare
 from attention.benchmark.passes import PASSES
-from attention.errors import DeviceError
 from attention.implementations import build_attention
 
 
@@ -49,23 +46,28 @@ def test_weights_are_written_out_queries_first(name, first):
     assert weights[-1].startswith(("out_proj (15, 15)", "W_O (3, 5, 15)"))
 
 
-def test_too_little_memory_is_refused_before_it_is_used(monkeypatch):
-    monkeypatch.setattr(layer, "free_memory", lambda: 1000)
-    with pytest.raises(DeviceError, match=r"patterns of 3 heads at 11 tokens; they need about"):
-        prepare(settings(), 3)
+@pytest.mark.parametrize("kv_heads", [None, 1])
+def test_distant_rows_are_those_of_the_whole_text(kv_heads):
+    prepared = prepare(settings(num_kv_heads=kv_heads), 3)
+    exact = build_attention("batched", prepared.config, prepared.weights, dtype=torch.float64)
+    found = distant_rows(exact, prepared.x.double(), (0, 7, 10))
+    torch.testing.assert_close(found, prepared.exact.out[:, [0, 7, 10]])
 
 
-def test_free_memory_is_read(tmp_path):
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 99 kB\nMemAvailable:     17 kB\n", encoding="ascii")
-    assert free_memory(meminfo) == 17 * 1024
-    assert free_memory(tmp_path / "missing") is None
+@pytest.mark.parametrize("passes", ["forward", "backward"])
+def test_text_too_long_to_compute_whole_has_a_beginning_and_rows_of_the_rest(monkeypatch, passes):
+    whole = prepare(settings(passes=passes), 3)
+    monkeypatch.setattr(layer, "checked_tokens", lambda settings, num_heads: 4)
+    part = prepare(settings(passes=passes), 3)
+    torch.testing.assert_close(part.exact.out, whole.exact.out[:, :4])
+    assert part.distant.rows == (4, 5, 6, 7, 8, 9, 10)
+    torch.testing.assert_close(part.distant.out, whole.exact.out[:, 4:])
 
 
-def test_decoding_after_a_long_text_needs_no_square_of_it(monkeypatch):
-    # 1,000 MB: the squares of 4 heads and 8,192 tokens would take 9 GB.
-    monkeypatch.setattr(layer, "free_memory", lambda: 1_000_000_000)
-    long = settings(heads=(4,), d_out=16, seq_len=8192, batch=1)
-    layer._check_memory(replace(long, passes="decode"), 4)
-    with pytest.raises(DeviceError, match="at 8192 tokens"):
-        layer._check_memory(long, 4)
+@pytest.mark.parametrize("end", [5, 20, 37, 1000])
+def test_distant_rows_are_spread_up_to_the_last(end):
+    rows = layer._spread(4, end)
+    assert rows[-1] == end - 1
+    assert rows[0] >= 4
+    assert list(rows) == sorted(set(rows))
+    assert len(rows) == min(layer.DISTANT, end - 4)

@@ -3,7 +3,7 @@ import time
 import pytest
 import torch
 
-from attention.benchmark import BenchmarkSettings, layer
+from attention.benchmark import BenchmarkSettings, layer, room
 from attention.benchmark import measure as module
 from attention.benchmark.measure import clock_of, measure
 from attention.errors import DeviceError
@@ -192,10 +192,28 @@ def test_out_of_memory_of_one_leaves_the_others(monkeypatch):
 
 
 def test_out_of_memory_of_the_exact_result_is_told_for_all(monkeypatch):
-    monkeypatch.setattr(layer, "free_memory", lambda: 10)
+    monkeypatch.setattr(room, "free_memory", lambda: 10)
     found = list(measure(settings(), 3))
     assert len(found) == 3
     assert all("memory must be enough" in m.error and not m.samples for m in found)
+
+
+def test_text_too_long_to_check_whole_is_timed_all_the_same(monkeypatch):
+    # It was refused: no square of it fits, but the fused kernel needs none.
+    monkeypatch.setattr(room, "free_memory", lambda: 300_000)
+    long = settings(seq_len=211, implementations=("sdpa", "batched"))
+    found = by_name(measure(long, 3))
+    assert found["sdpa"].ok
+    assert found["sdpa"].checked_tokens == 16
+    assert found["sdpa"].output == (1, 211, 15)
+    assert found["batched"].error.startswith(
+        "memory must be enough for the patterns of 3 heads at 211 tokens; Batch needs about 1.69 MB"
+    )
+
+
+def test_plain_products_that_do_not_fit_cost_only_the_limit(monkeypatch):
+    monkeypatch.setattr(module, "has_room_for_products", lambda settings, num_heads: False)
+    assert all(m.ok and m.limit is None for m in measure(settings(), 3))
 
 
 def test_out_of_memory_while_timing_is_told(monkeypatch):

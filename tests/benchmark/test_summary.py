@@ -139,8 +139,31 @@ def test_share_of_the_limit_is_told_at_the_most_heads_that_have_one():
 def test_samples_far_out_are_told():
     slept = point("looped", 4, 0, samples=(2.0, 2.0, 2.0, 2.0, 90_000.0))
     assert (
-        "Samples far out are left out, as when a laptop sleeps: 1 of 5 of Loop at 4 heads "
-        "(90,000 ms)." in sentences(TOTAL, rows([slept]))
+        "Samples far out, as when a laptop sleeps or the system stands still, are left out: "
+        "1 of 5 of Loop at 4 heads (90,000 ms)." in sentences(TOTAL, rows([slept]))
+    )
+
+
+def test_many_samples_far_out_are_told_by_their_range():
+    # A busy machine filled half a page with numbers.
+    busy = point("looped", 4, 0, samples=(*[2.0] * 20, 60.0, 9.0, 80.0))
+    assert "3 of 23 of Loop at 4 heads (9.00 to 80.0 ms)." in " ".join(
+        sentences(TOTAL, rows([busy]))
+    )
+
+
+def test_disturbed_point_alone_says_nothing_of_a_fit_that_there_is_not():
+    assert "Other programs disturbed the times at 1 head." in sentences(
+        TOTAL, table((1, 1.0, 1.0), disturbed="busy")
+    )
+
+
+def test_text_that_was_checked_in_part_is_said_to_be():
+    settings = BenchmarkSettings(heads=(4,), d_out=768, seq_len=32768)
+    found = rows([point("looped", 4, 1.0, checked_tokens=1024)])
+    assert (
+        "A text of 32,768 tokens is too long to compute whole in float64 here: compared with it "
+        "were the first 1,024 tokens, and single rows of the rest." in sentences(settings, found)
     )
 
 
