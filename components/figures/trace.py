@@ -117,6 +117,7 @@ def _layout(trace: "Trace", lanes: dict[int | None, str], ink: Ink) -> dict[str,
         "xaxis": {
             **axis,
             "range": [0, trace.span],
+            "tickformat": ",",
             "title": {"text": "µs after the pass began, under the profiler", "font": font},
         },
         "yaxis": {
