@@ -46,8 +46,8 @@ def load_model(
         device: where it runs; see `available_devices`.
         dtype: what it computes in.
         weights: which file of the folder, where it holds several checkpoints.
-        num_heads: of a checkpoint that doesn't tell it (the book's state dict); 64 features a head
-            are assumed otherwise.
+        num_heads: of a checkpoint that doesn't tell it (the book's state dict); those of GPT-2's
+            own widths are known.
         progress: told of bytes done and bytes in all: of the download, if there is one, and then
             of reading. May raise to stop.
 
