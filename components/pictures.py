@@ -1,6 +1,7 @@
 """The pictures of one run, laid out; choosing a head or a token redraws these alone."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components import chosen, derived, sentences, sidebar, state, theme
 from components.figures.detail import Detail
@@ -8,6 +9,7 @@ from components.figures.grid import THUMBNAIL
 from components.messages import errors_as_sentences, plain
 from components.parts import detail, explain, grid, guide, overview, strip
 
+MOST_BESIDE = 8  # layers or heads whose map leaves room for layer and head beside each other
 MEANING = "where each token looks"  # its term, attention pattern, is in `explain`
 
 
@@ -33,14 +35,7 @@ def _draw(record: derived.Record) -> None:
     strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
-        layer, head, everything = st.columns(
-            [3, 3, 7], gap="small", vertical_alignment="center", wrap=False
-        )
-        with layer:
-            _choose("layer", record.num_layers)
-        with head:
-            _choose("head", record.num_heads)
-        with everything:
+        with _choices(record):
             all_thumbnails = derived.all_thumbnails(record, overview.SIDE, look)
             overview.draw(all_thumbnails, tags, at, look, ink)
         grid.draw(thumbnails, tags[at.layer], names, chosen=at, look=look, ink=ink)
@@ -56,6 +51,19 @@ def _draw(record: derived.Record) -> None:
         st.markdown(plain(said))
         st.caption(plain(sentences.of_query(pattern[at.query], names, at.query)))
         detail.table(pattern, names, at.query)
+
+
+def _choices(record: derived.Record) -> DeltaGenerator:
+    """Draw the choice of layer and head. Returns the place for the map of all beside it."""
+    many = max(record.num_layers, record.num_heads) > MOST_BESIDE
+    shares = [3, 10] if many else [3, 3, 7]  # a map of many needs the width
+    *places, everything = st.columns(shares, gap="small", vertical_alignment="center", wrap=False)
+    for key, count, place in zip(
+        ("layer", "head"), (record.num_layers, record.num_heads), places * 2, strict=False
+    ):
+        with place:
+            _choose(key, count)
+    return everything
 
 
 def _choose(key: str, count: int) -> None:

@@ -1,16 +1,18 @@
 """What is shared between reruns and sessions: models, tokens and runs, kept in memory.
 
-Every key names all that the result depends on, device and dtype included.
+Every key names all that the result depends on: of a model its device, its dtype and a stamp of
+its files. Tokens and runs are kept with their model and go with it.
 """
 
 import threading
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention.errors import TextError
+from attention.errors import ModelError
+from components.opening import Asked, Progress
+from components.shelf import Held, Shelf
 
 if TYPE_CHECKING:
     from attention.devices import Device
@@ -49,79 +51,120 @@ def wait_for_imports() -> None:
     _torch_is_there.set()
 
 
-def model(source: str, device: str, dtype: str) -> "LanguageModel":
-    """A model, loaded once for each device and dtype.
-
-    Raises:
-        ModelError: when it cannot be opened.
-        DeviceError: when the device cannot be used, lacks the dtype or has no memory left.
-    """
-    return _model(source, device, dtype, _stamp(source))
+@st.cache_resource(show_spinner=False)
+def shelf() -> Shelf:
+    """The models in memory."""
+    return Shelf(_load)
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _model(source: str, device: str, dtype: str, stamp: int) -> "LanguageModel":
+def _load(asked: Asked, progress: Progress) -> "LanguageModel":
     from attention.devices import DTYPES, find_device
     from attention.loading import load_model
 
-    find_device(device, dtype)
-    return load_model(source, device=device, dtype=DTYPES[dtype])
+    find_device(asked.device, asked.dtype)
+    return load_model(
+        asked.source,
+        device=asked.device,
+        dtype=DTYPES[asked.dtype],
+        num_heads=asked.num_heads,
+        progress=progress,
+    )
 
 
-def tokens(source: str, device: str, dtype: str, text: str) -> "Tokens":
-    """A text as the model reads it, however long it is.
+class Reader:
+    """One tab, as the shelf knows it."""
 
-    Raises:
-        TextError: when it holds what is no character, or the model has no tokenizer.
-    """
-    stamp = _stamp(source)
-    if any("\ud800" <= char <= "\udfff" for char in text):  # no character: no key of a cache
-        return _read(_model(source, device, dtype, stamp), text)
-    return _tokens(source, device, dtype, stamp, text)
+    def leave(self) -> None:
+        """The tab is closed."""
+        shelf().leave(self)
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _tokens(source: str, device: str, dtype: str, stamp: int, text: str) -> "Tokens":
-    return _read(_model(source, device, dtype, stamp), text)
+@st.cache_resource(scope="session", show_spinner=False, on_release=Reader.leave)
+def reader() -> Reader:
+    """This tab."""
+    return Reader()
 
 
-def _read(opened: "LanguageModel", text: str) -> "Tokens":
-    if opened.tokenizer is None:
-        raise TextError(f"{opened.name} has no tokenizer, so it cannot read a text.")
-    return opened.tokenizer.encode(text)
+def asked(source: str, device: str, dtype: str, num_heads: int | None) -> Asked:
+    """A model as it is on the disk now."""
+    from attention.sources import stamp
+
+    return Asked(source, device, dtype, num_heads, stamp(source))
 
 
-def record(source: str, device: str, dtype: str, text: str, implementation: str) -> "RunRecord":
-    """A text through a model whose heads are really computed by `implementation`.
+def must_be_fetched(source: str) -> bool:
+    """Whether a model is neither here nor in the hub's cache."""
+    from attention.errors import HeadscopeError
+    from attention.sources import find_place, hub
 
-    Only the first `context_length` tokens of a longer text are run.
-
-    Raises:
-        TextError: when the text cannot be read.
-        ModelError: when the model cannot be opened or gives no finite numbers.
-        DeviceError: when the device cannot be used or has no memory left.
-    """
-    return _record(source, device, dtype, _stamp(source), text, implementation)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _record(
-    source: str, device: str, dtype: str, stamp: int, text: str, implementation: str
-) -> "RunRecord":
-    opened = _model(source, device, dtype, stamp)
-    read = _tokens(source, device, dtype, stamp, text)
-    return opened.run(read.first(opened.config.context_length), implementation=implementation)
-
-
-def _stamp(source: str) -> int:
-    """When the model's file was last written, so that a new file is opened anew."""
-    from attention.loading import EMBEDDED
-
-    folder = EMBEDDED if source == "embedded" else Path(source)
     try:
-        return (folder / "model.safetensors").stat().st_mtime_ns
-    except OSError:
-        return 0
+        place = find_place(source)
+    except HeadscopeError:
+        return False
+    return isinstance(place, hub.HubId) and hub.cached(place) is None
+
+
+def model(wanted: Asked) -> "LanguageModel":
+    """A model that is open.
+
+    Raises:
+        ModelError: when it has been unloaded since.
+    """
+    return _held(wanted).model
+
+
+def _held(wanted: Asked) -> Held:
+    held = shelf().find(wanted)
+    if held is None:
+        raise ModelError(
+            f"{wanted.source} must be in memory for that; it was unloaded. Reload the page."
+        )
+    return held
+
+
+def tokens(wanted: Asked, text: str, bos: str = "model") -> "Tokens":
+    """A text as the model reads it, however long it is; ids where it has no tokenizer.
+
+    Args:
+        wanted: a model that is open.
+        text: what is read.
+        bos: whether a BOS comes first: "on", "off", or as the "model" expects.
+
+    Raises:
+        TextError: when it cannot be read.
+        ModelError: when the model has been unloaded since.
+    """
+    held = _held(wanted)
+    return held.tokens((text, bos), lambda: _read(held.model, text, bos))
+
+
+def _read(opened: "LanguageModel", text: str, bos: str) -> "Tokens":
+    from attention.cli.options import parse_ids
+    from attention.tokens import Tokens
+
+    if opened.tokenizer is None:
+        return Tokens.from_ids(parse_ids(text))
+    return opened.tokenizer.encode(text, {"on": True, "off": False}.get(bos))
+
+
+def record(wanted: Asked, read: "Tokens", implementation: str) -> "RunRecord":
+    """Tokens through a model whose heads are really computed by `implementation`.
+
+    Only the first `context_length` of them are run.
+
+    Raises:
+        TextError: when the tokens cannot be run.
+        ModelError: when the model has been unloaded since, or gives no finite numbers.
+        DeviceError: when the device has no memory left.
+    """
+    held = _held(wanted)
+    return held.run(read.first(held.model.config.context_length), implementation)[0]
+
+
+def seconds(wanted: Asked, read: "Tokens", implementation: str) -> float:
+    """How long that took: see `record`. Not a measurement, but what a reader waits for."""
+    held = _held(wanted)
+    return held.run(read.first(held.model.config.context_length), implementation)[1]
 
 
 @st.cache_resource(show_spinner=False)
@@ -161,9 +204,9 @@ def _new_film(text: str) -> "Film":
 
 def models() -> "list[KnownModel]":
     """The models found here, those that cannot be opened too."""
-    from attention.loading import known_models
+    from attention.loading import find_models
 
-    return known_models()
+    return find_models()
 
 
 def devices() -> "tuple[Device, ...]":

@@ -3,9 +3,10 @@
 import gc
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from components.opening import Asked, Opening, Progress
 
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from attention.tokens import Tokens
 
 GRACE_S = 60.0  # a model whose last tab was closed stays so long: a reload is no reason to open it
-MOST_TEXTS = 64
+MOST_TEXTS, MOST_RUNS = 64, 16
 MOST_BYTES = 1 << 29  # of runs of one model; the newest is kept whatever it takes
 Made = TypeVar("Made")
 
 
-class Kept:
+class Kept(Generic[Made]):
     """Values by key; the oldest go where they are too many or too large.
 
     Args:
@@ -28,10 +29,10 @@ class Kept:
         size: bytes of a value.
     """
 
-    def __init__(self, most: int, size: Callable[[object], int] = lambda _: 0) -> None:
+    def __init__(self, most: int, size: Callable[[Made], int] = lambda _: 0) -> None:
         self._most = most
         self._size = size
-        self._values: OrderedDict[object, tuple[object, int]] = OrderedDict()
+        self._values: OrderedDict[object, tuple[Made, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: object, make: Callable[[], Made]) -> Made:
@@ -39,8 +40,7 @@ class Kept:
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
-                found: Made = self._values[key][0]  # type: ignore[assignment]
-                return found
+                return self._values[key][0]
         made = make()
         with self._lock:
             self._values[key] = (made, self._size(made))
@@ -64,24 +64,28 @@ class Held:
     def __init__(self, asked: Asked, model: "LanguageModel") -> None:
         self.asked = asked
         self.model = model
-        self.texts = Kept(MOST_TEXTS)
-        self.runs = Kept(16, _bytes_of)
+        self.texts: Kept[Tokens] = Kept(MOST_TEXTS)
+        self.runs: Kept[tuple[RunRecord, float]] = Kept(MOST_RUNS, _bytes_of)
         self.readers: set[object] = set()
 
     def tokens(self, key: object, make: "Callable[[], Tokens]") -> "Tokens":
         """A text as the model reads it, made once."""
         return self.texts.get(key, make)
 
-    def record(self, key: object, make: "Callable[[], RunRecord]") -> "RunRecord":
-        """A run, made once."""
-        return self.runs.get(key, make)
+    def run(self, tokens: "Tokens", implementation: str) -> "tuple[RunRecord, float]":
+        """A run, made once, and the seconds that it took."""
+        return self.runs.get((tokens, implementation), lambda: self._run(tokens, implementation))
+
+    def _run(self, tokens: "Tokens", implementation: str) -> "tuple[RunRecord, float]":
+        begun = time.perf_counter()
+        record = self.model.run(tokens, implementation=implementation)
+        return record, time.perf_counter() - begun
 
 
-def _bytes_of(record: object) -> int:
-    layers = getattr(record, "layers", ())
-    tensors = [t for layer in layers for t in (layer.q, layer.k, layer.v)]
-    logits = getattr(record, "logits", None)
-    return sum(t.nbytes for t in (*tensors, *([] if logits is None else [logits])))
+def _bytes_of(run: "tuple[RunRecord, float]") -> int:
+    record, _ = run
+    layers = [t for layer in record.layers for t in (layer.q, layer.k, layer.v)]
+    return sum(tensor.nbytes for tensor in (record.logits, *layers))
 
 
 class Shelf:
@@ -100,6 +104,7 @@ class Shelf:
         self._lock = threading.RLock()
         self._held: dict[Asked, Held] = {}
         self._openings: dict[Asked, Opening] = {}
+        self._unloaded: set[Asked] = set()
 
     def find(self, asked: Asked) -> Held | None:
         """The model, if it is in memory."""
@@ -114,6 +119,16 @@ class Shelf:
                 opening = self._openings[asked] = Opening(asked, self._load)
             opening.waiting.add(reader)
             return opening
+
+    def opening_of(self, reader: object) -> Opening | None:
+        """What is being opened for a reader."""
+        with self._lock:
+            mine = [one for one in self._openings.values() if reader in one.waiting]
+        return mine[0] if mine else None
+
+    def was_unloaded(self, asked: Asked) -> bool:
+        """Whether somebody has dropped a model and nobody has opened it since."""
+        return asked in self._unloaded
 
     def stop(self, reader: object, *, besides: Asked | None = None) -> None:
         """A reader wants nothing opened any more; what nobody else wants is not opened."""
@@ -132,6 +147,7 @@ class Shelf:
         assert opening.model is not None
         with self._lock:
             self._held.setdefault(asked, Held(asked, opening.model))
+            self._unloaded.discard(asked)
             self.finish(opening, reader)
             self.look_at(asked, reader)
 
@@ -149,11 +165,6 @@ class Shelf:
             for other in self._held.keys() - {asked}:
                 self._held[other].readers.discard(reader)
                 self._drop_unused(other)
-
-    def _drop_unused(self, asked: Asked) -> None:
-        with self._lock:
-            if asked in self._held and not self._held[asked].readers:
-                self.unload(asked)
 
     def others(self, asked: Asked, reader: object) -> int:
         """How many other readers look at a model."""
@@ -173,10 +184,17 @@ class Shelf:
     def unload(self, asked: Asked) -> None:
         """Drop a model with all that was made with it, whoever looks at it."""
         with self._lock:
-            held = self._held.pop(asked, None)
-            self._openings.pop(asked, None)
-        if held is not None:
-            del held  # the last reference, unless somebody runs it at this moment
+            self._unloaded.add(asked)
+            self._drop(asked)
+
+    def _drop_unused(self, asked: Asked) -> None:
+        with self._lock:
+            if asked in self._held and not self._held[asked].readers:
+                self._drop(asked)
+
+    def _drop(self, asked: Asked) -> None:
+        self._openings.pop(asked, None)
+        if self._held.pop(asked, None) is not None:  # was the last reference, unless it is running
             give_back()
 
 

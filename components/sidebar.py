@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components import messages, resources, state
+from components import messages, model_choice, model_picker, resources, state
 from components.looks import Look
+from components.opening import Asked
 
 if TYPE_CHECKING:
     from attention.devices import Device
@@ -21,30 +22,38 @@ class Run:
     """What a text is run with.
 
     Attributes:
-        source: which model.
-        device: where.
-        dtype: a key of DTYPES.
+        model: which model, where and in what dtype; it is open.
         implementation: a key of IMPLEMENTATIONS.
     """
 
-    source: str
-    device: str
-    dtype: str
+    model: Asked
     implementation: str
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return self.model.device
+
+    @property
+    def dtype(self) -> str:
+        """A key of DTYPES."""
+        return self.model.dtype
 
 
 def controls(*, pictures: bool = True) -> Run:
     """Draw the sidebar's controls; what they ask for is seen to be possible here.
 
+    Where no model is open yet, the page waits for it here, and runs again.
+
     Args:
         pictures: whether the page shows heads: how they are run and coloured.
     """
-    source = _known_model()
     device = _usable_device()
-    refusals = _refusals(source, device.name)
-    ways = _usable_ways(refusals)
+    shown = model_choice.settle()
+    refusals = {} if shown is None else _refusals(shown)
+    ways = [*MAIN_WAYS] if shown is None else _usable_ways(refusals)
     with st.sidebar:
-        _models()
+        model_picker.draw(shown)
         _devices()
         if pictures:
             _ways(ways)
@@ -52,12 +61,16 @@ def controls(*, pictures: bool = True) -> Run:
         with st.expander("Advanced"):
             _advanced(device)
             if pictures:
+                _bos(shown)
                 st.checkbox(
                     "Offer every way to run heads", key="offer_all_ways", help=_left_out(refusals)
                 )
             else:
                 _patience()
-    return Run(source, device.name, state.text("dtype"), state.text("implementation"))
+    if shown is None:
+        model_choice.wait(st.empty())
+        st.stop()
+    return Run(shown, state.text("implementation"))
 
 
 def look() -> Look:
@@ -68,18 +81,6 @@ def look() -> Look:
         hide_first=state.on("hide_first"),
         to_maximum=state.on("to_maximum"),
     )
-
-
-def _known_model() -> str:
-    sources = [found.source for found in resources.models()]
-    source = state.text("model")
-    if source not in sources:
-        messages.warn(
-            f"model must be one of {', '.join(sources)}; got {source[:60]!r}. "
-            f"{sources[0]} is shown."
-        )
-        state.put("model", sources[0])
-    return state.text("model")
 
 
 def _usable_device() -> "Device":
@@ -104,25 +105,6 @@ def _usable_device() -> "Device":
     raise AssertionError("every machine has a CPU that does float32")
 
 
-def _models() -> None:
-    known = {found.source: found for found in resources.models()}
-
-    def title(source: str) -> str:
-        found = known[source]
-        if found.config is None:
-            return f"{source} (cannot be opened)"
-        return f"{source} ({found.config.num_layers} × {found.config.num_heads} heads)"
-
-    st.selectbox(
-        "Model",
-        list(known),
-        format_func=title,
-        key=state.slot("model"),
-        on_change=state.take,
-        args=("model",),
-    )
-
-
 def _devices() -> None:
     devices = {device.name: device for device in resources.devices()}
 
@@ -141,11 +123,11 @@ def _devices() -> None:
     )
 
 
-def _refusals(source: str, device: str) -> dict[str, str | None]:
+def _refusals(shown: Asked) -> dict[str, str | None]:
     """Of every way to run heads why it is not for this model there, None for one that is."""
     from attention.implementations import IMPLEMENTATIONS
 
-    return {name: _why_not(name, source, device) for name in IMPLEMENTATIONS}
+    return {name: _why_not(name, shown) for name in IMPLEMENTATIONS}
 
 
 def _left_out(refusals: dict[str, str | None]) -> str:
@@ -162,33 +144,31 @@ def _left_out(refusals: dict[str, str | None]) -> str:
 
 def _usable_ways(refusals: dict[str, str | None]) -> list[str]:
     """The ways to run the model's heads that are offered; the one asked for is among them."""
-    others = [
-        name for name, why_not in refusals.items() if why_not is None and name not in MAIN_WAYS
-    ]
+    usable = [name for name, why_not in refusals.items() if why_not is None]
+    main = [name for name in MAIN_WAYS if name in usable]
+    others = [name for name in usable if name not in main]
     asked = state.text("implementation")
-    if asked not in (*MAIN_WAYS, *others):
-        choices = ", ".join((*MAIN_WAYS, *others))
+    if asked not in usable:
+        choices = ", ".join((*main, *others))
         known = refusals.get(asked) or f"Heads can be run as {choices} here; got {asked[:60]!r}."
         messages.warn(f"{known} batched is used.")
         state.put("implementation", "batched")
     all_offered = st.session_state.get("offer_all_ways") or asked in others
-    return [*MAIN_WAYS, *(others if all_offered else ())]
+    return [*main, *(others if all_offered else ())]
 
 
-def _why_not(name: str, source: str, device: str) -> str | None:
+def _why_not(name: str, shown: Asked) -> str | None:
     """Why a model's heads cannot be run in that way there, in one sentence; None if they can."""
     from attention.errors import ConfigError
     from attention.implementations import IMPLEMENTATIONS
 
-    entry = IMPLEMENTATIONS[name]
     if name in TOO_SLOW:
-        return f"{entry.title} takes seconds for a sentence: it is for Python and the shell."
-    config = next(found.config for found in resources.models() if found.source == source)
-    if config is not None:
-        try:
-            entry.require(config.attention, rotary=True, device=device)
-        except ConfigError as error:
-            return str(error)
+        title = IMPLEMENTATIONS[name].title
+        return f"{title} takes seconds for a sentence: it is for Python and the shell."
+    try:
+        resources.model(shown).require(name)
+    except ConfigError as error:
+        return str(error)
     return None
 
 
@@ -250,6 +230,32 @@ def _advanced(device: "Device") -> None:
         on_change=state.take,
         args=("threads",),
         help="Within one operator on the CPU; for everybody who uses this server.",
+    )
+
+
+def _bos(shown: Asked | None) -> None:
+    """Whether a BOS token comes first, where the model's tokenizer has one."""
+    tokenizer = None if shown is None else resources.model(shown).tokenizer
+    bos_id = None if tokenizer is None else tokenizer.bos_id
+    if tokenizer is None or bos_id is None:
+        why = "The model has no tokenizer." if tokenizer is None else "The tokenizer has no BOS."
+        st.segmented_control(
+            "BOS token first", ["Off"], key="no_bos", default="Off", disabled=True, help=why
+        )
+        return
+    expected = "with" if tokenizer.adds_bos else "without"
+    st.segmented_control(
+        "BOS token first",
+        ["model", "on", "off"],
+        format_func={"model": "As trained", "on": "On", "off": "Off"}.__getitem__,
+        key=state.slot("bos"),
+        on_change=state.take,
+        args=("bos",),
+        required=True,
+        help=messages.plain(
+            f"The token {tokenizer.label(bos_id)}, which begins a text. This model expects texts "
+            f"{expected} it."
+        ),
     )
 
 

@@ -4,7 +4,7 @@
 shown. A widget lives in a slot of its own (`slot(key)`) and hands its value over through `take`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ LONGEST_ADDRESS_TEXT = 2_000  # characters; more would not survive in every brow
 _STARTED = "address_read"
 _NOTES = "address_notes"
 _SHOWN = "address_notes_shown"
+_HELD = "address_held"
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,11 @@ ENTRIES: dict[str, Entry] = {
         # The run.
         words("text", SAMPLES[0].text),
         words("model", "embedded"),
+        number("model_heads", 0, most=1024),  # 0: as many as the checkpoint says
         words("device", "cpu"),
         words("dtype", "float32"),
         words("implementation", "batched"),
+        choice("bos", "model", "on", "off"),  # whether a BOS comes first; as the model expects
         number("threads", 0, most=1024),  # 0: half the cores
         # Explore.
         number("layer", 1),  # an induction head of the embedded model
@@ -163,14 +166,18 @@ def begin_again() -> NoReturn:
 
 def end() -> None:
     """Write what differs from the defaults into the address; for the end of a run or fragment."""
+    values = {key: st.session_state[key] for key in ENTRIES} | st.session_state.get(_HELD, {})
     written = {
-        key: _as_text(st.session_state[key])
-        for key, entry in ENTRIES.items()
-        if st.session_state[key] != entry.default
+        key: _as_text(value) for key, value in values.items() if value != ENTRIES[key].default
     }
     others = {key: st.query_params[key] for key in st.query_params if key not in ENTRIES}
     if {**others, **written} != st.query_params.to_dict():
         st.query_params.from_dict({**others, **written})
+
+
+def hold(values: Mapping[str, Value]) -> None:
+    """Have the address say this of some keys, whatever is asked for, until told otherwise."""
+    st.session_state[_HELD] = dict(values)
 
 
 def _as_text(value: Value) -> str:

@@ -1,4 +1,6 @@
-// The map of layers × heads on one canvas. A click or the arrow keys choose a head.
+// The map of layers × heads on one canvas. A click or the arrow keys choose a head. Layers go down,
+// or across where that leaves the tiles more room: a model of many layers must not push all else
+// out of sight.
 
 const MAP_CSS = `
   .map { position: relative; outline: none; font: .75rem/1.3 var(--st-font);
@@ -8,8 +10,9 @@ const MAP_CSS = `
   .said { min-height: 1.3em; margin-top: .15rem; white-space: nowrap; overflow: hidden;
           text-overflow: ellipsis; opacity: .75; }
 `;
-const GAP = 2;
 const LABELS = 14;
+const HIGHEST = 150;  // px, unless the tiles would be too small to hit
+const LEAST_PITCH = 7;
 const SEND_AFTER_MS = 90;
 
 export default function (component) {
@@ -33,15 +36,25 @@ export default function (component) {
   let [layer, head] = header.chosen;
   let timer = null;
 
+  const fit = (columns, rows, width) => {
+    const high = Math.max(LEAST_PITCH, Math.floor((HIGHEST - LABELS) / rows));
+    const pitch = Math.min(header.largest + 2, high, Math.floor((width - LABELS) / columns));
+    return Math.max(2, pitch);
+  };
+  // Columns and rows, the tile's size, and where the tile of a layer and head begins.
   const geometry = () => {
     const width = map.clientWidth || 240;
-    const tile = Math.max(7, Math.min(header.largest, Math.floor((width - LABELS) / heads) - GAP));
-    return { tile, pitch: tile + GAP };
+    const [down, across] = [fit(heads, layers, width), fit(layers, heads, width)];
+    const turned = across > down;
+    const pitch = turned ? across : down;
+    const [columns, rows] = turned ? [layers, heads] : [heads, layers];
+    const corner = (l, h) => [turned ? l : h, turned ? h : l].map(n => LABELS + n * pitch);
+    return { turned, pitch, tile: pitch - (pitch > 8 ? 2 : 1), columns, rows, corner };
   };
   const draw = () => {
-    const { tile, pitch } = geometry();
+    const { turned, tile, pitch, columns, rows, corner } = geometry();
     const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [LABELS + heads * pitch, LABELS + layers * pitch];
+    const [width, height] = [LABELS + columns * pitch, LABELS + rows * pitch];
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
@@ -54,23 +67,27 @@ export default function (component) {
     pen.fillStyle = style.color;
     pen.textAlign = 'center';
     pen.textBaseline = 'middle';
-    for (let h = 0; h < heads; h++) {
-      if (pitch >= 12 || h % 4 === 0) pen.fillText(h, LABELS + h * pitch + tile / 2, LABELS / 2 - 1);
+    const every = pitch >= 12 ? 1 : pitch >= 5 ? 4 : 8;
+    for (let n = 0; n < columns; n += every) {
+      pen.fillText(n, LABELS + n * pitch + tile / 2, LABELS / 2 - 1);
+    }
+    for (let n = 0; n < rows; n += every) {
+      pen.fillText(n, LABELS / 2 - 1, LABELS + n * pitch + tile / 2);
     }
     for (let l = 0; l < layers; l++) {
-      if (pitch >= 12 || l % 4 === 0) pen.fillText(l, LABELS / 2 - 1, LABELS + l * pitch + tile / 2);
       for (let h = 0; h < heads; h++) {
-        pen.drawImage(tiles, h * side, l * side, side, side,
-                      LABELS + h * pitch, LABELS + l * pitch, tile, tile);
+        pen.drawImage(tiles, h * side, l * side, side, side, ...corner(l, h), tile, tile);
       }
     }
     pen.strokeStyle = header.accent;
     pen.lineWidth = 2;
-    pen.strokeRect(LABELS + head * pitch - 1, LABELS + layer * pitch - 1, tile + 2, tile + 2);
+    const [x, y] = corner(layer, head);
+    pen.strokeRect(x - 1, y - 1, tile + 2, tile + 2);
   };
   const name = (l, h) => {
     const tag = header.tags[l][h];
-    return `layer ${l} · head ${h}${tag ? ': ' + tag : ''}`;
+    const turned = geometry().turned ? ' (layers go across)' : '';
+    return `layer ${l} · head ${h}${tag ? ': ' + tag : ''}${turned}`;
   };
   const choose = (l, h, wait) => {
     if (l < 0 || h < 0 || l >= layers || h >= heads) return;
@@ -81,10 +98,11 @@ export default function (component) {
     timer = setTimeout(() => component.setTriggerValue('head', [layer, head]), wait);
   };
   const under = event => {
-    const { pitch } = geometry();
+    const { turned, pitch } = geometry();
     const box = canvas.getBoundingClientRect();
-    const h = Math.floor((event.clientX - box.left - LABELS) / pitch);
-    const l = Math.floor((event.clientY - box.top - LABELS) / pitch);
+    const across = Math.floor((event.clientX - box.left - LABELS) / pitch);
+    const down = Math.floor((event.clientY - box.top - LABELS) / pitch);
+    const [l, h] = turned ? [across, down] : [down, across];
     return l >= 0 && h >= 0 && l < layers && h < heads ? [l, h] : null;
   };
   canvas.onclick = event => {
@@ -101,11 +119,14 @@ export default function (component) {
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault();
-    choose(layer + move[0], head + move[1], SEND_AFTER_MS);
+    const [down, across] = move;
+    const [l, h] = geometry().turned ? [across, down] : [down, across];
+    choose(layer + l, head + h, SEND_AFTER_MS);
   };
-  said.textContent = name(layer, head);
-  draw();
-  const resized = new ResizeObserver(draw);
+  const resized = new ResizeObserver(() => {
+    draw();
+    said.textContent = name(layer, head);
+  });
   resized.observe(map);
   return () => {
     resized.disconnect();

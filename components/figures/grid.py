@@ -1,6 +1,5 @@
 """All heads of a layer as small multiples: one figure, one tiled heatmap trace, one range."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from components.looks import GAP, HIGHEST, LOWEST, MASKED, Look, Weights, packed
 from components.theme import Ink, colorscale
 
 THUMBNAIL = 64  # cells a side, at most
+SHAPE = 2.2  # of the place that a laptop's window leaves for the grid: width over height
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,13 @@ class Tiling:
 
     @property
     def columns(self) -> int:
-        """Thumbnails beside each other: four, or more where there are many heads."""
-        return min(self.heads, max(4, math.isqrt(self.heads)))
+        """Thumbnails beside each other: as many as make them largest in the page's place."""
+        return max(range(1, self.heads + 1), key=lambda n: (self._largest(n), -n))
+
+    def _largest(self, columns: int) -> float:
+        """How large a thumbnail with its margins is in a place SHAPE times as wide as high."""
+        rows = -(-self.heads // columns)
+        return min(SHAPE * self.pitch_y / (self.pitch_x * columns), 1 / rows)
 
     @property
     def rows(self) -> int:

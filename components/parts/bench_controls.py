@@ -58,9 +58,9 @@ class Asked:
 
 def text_length(run: Run) -> int:
     """The tokens of the text on the Explore page, as far as the model reads; at least 1."""
-    model = resources.model(run.source, run.device, run.dtype)
+    model = resources.model(run.model)
     try:
-        tokens = resources.tokens(run.source, run.device, run.dtype, state.text("text"))
+        tokens = resources.tokens(run.model, state.text("text"), state.text("bos"))
     except HeadscopeError as error:
         messages.note(f"{error} 1 token is timed; set another length below.")
         return 1

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention.errors import ConfigError
 from components import resources, state
 from components.messages import errors_as_sentences, plain
 from components.mounting import mount
@@ -25,10 +26,12 @@ ROUNDS = 4
 FEWEST_ROUNDS = 1
 LONGEST_S = 1.0  # no further round begins after that
 SECONDS = 0.03  # an implementation and round
+SLOW_S = 0.5  # a forward pass that takes longer is timed on request: it would block the page
+CALLS = 14  # forward passes of one round, warming up and the comparison included
 ALIKE = 1.05  # times that differ by less are the same to a reader
 DRAWING_S = 0.5  # that the browser needs for new pictures
 KEPT = "timing_kept"
-PICTURED = 4  # of the key of what is kept: what the pictures depend on too
+PICTURED = 2  # of the key of what is kept: what the pictures depend on too
 Samples = dict[str, list[float]]  # ms
 
 
@@ -60,7 +63,7 @@ def draw(run: Run, tokens: "Tokens") -> None:
 
 
 def _draw(run: Run, tokens: "Tokens") -> None:
-    model = resources.model(run.source, run.device, run.dtype)
+    model = resources.model(run.model)
     most = model.config.num_heads
     left, middle, right, last = st.columns(
         [7, 12, 18, 8], gap="medium", vertical_alignment="center"
@@ -74,6 +77,10 @@ def _draw(run: Run, tokens: "Tokens") -> None:
         words = st.container(gap=None)
     with last:
         again = _buttons()
+    seconds = resources.seconds(run.model, tokens, run.implementation)
+    if seconds > SLOW_S and not again and not _is_kept(run, tokens, heads):
+        words.markdown(plain(offer(seconds)))
+        return
     timing = _measure(run, tokens, heads, progress, again=again)
     with bars:
         mount("bars", "timing_bars", {"rows": bar_rows(timing)})
@@ -114,6 +121,32 @@ def _heads(most: int) -> int:
     return wanted
 
 
+def offer(seconds: float) -> str:
+    """What is said where a text takes so long that it is measured on request only."""
+    total = CALLS * seconds
+    return (
+        f"A forward pass of this text takes about {seconds:.2g} s here, and measuring loop and "
+        f"batch about {total:.0f} s: press “Measure again”."
+    )
+
+
+def _is_kept(run: Run, tokens: "Tokens", heads: int) -> bool:
+    kept = st.session_state.get(KEPT)
+    return kept is not None and kept[0] == _key(run, tokens, heads)
+
+
+def _key(run: Run, tokens: "Tokens", heads: int) -> tuple[object, ...]:
+    """All that the times depend on."""
+    threads = resources.use_threads(state.whole("threads"))
+    return (run.model, tokens.ids, heads, threads, _names(run))
+
+
+def _names(run: Run) -> tuple[str, ...]:
+    """What is timed: the three that everybody knows and the chosen one, if the model can."""
+    model = resources.model(run.model)
+    return tuple(n for n in dict.fromkeys((*ALWAYS, run.implementation)) if _can(model, n))
+
+
 def _measure(
     run: Run,
     tokens: "Tokens",
@@ -125,11 +158,9 @@ def _measure(
     """Measure in short rounds; between them Streamlit may stop the run for what was clicked."""
     from attention.timing import compare, time_forward
 
-    model = resources.model(run.source, run.device, run.dtype)
-    threads = resources.use_threads(state.whole("threads"))
+    model = resources.model(run.model)
     other = "batched" if run.implementation == "looped" else "looped"
-    names = tuple(dict.fromkeys((*ALWAYS, run.implementation)))
-    key = (run.source, run.device, run.dtype, tokens.ids, heads, threads, names)
+    names, key = _names(run), _key(run, tokens, heads)
     kept = st.session_state.get(KEPT)
     if kept is None or kept[0] != key or again:
         samples: Samples = {name: [] for name in names}
@@ -140,17 +171,27 @@ def _measure(
             for turn in range(ROUNDS):
                 if turn >= FEWEST_ROUNDS and time.monotonic() > deadline:
                     break  # a busy machine: rather a few samples than a page that waits
-                progress.caption(f"Measuring, round {turn + 1} of {ROUNDS} …")
-                found = time_forward(
-                    model, tokens, names, num_heads=heads, min_run_time=SECONDS, rounds=1
-                )
-                for name in names:
+                for name in (*names[turn % len(names) :], *names[: turn % len(names)]):
+                    # One at a time: what was clicked must not wait for a large model's whole round.
+                    progress.caption(f"Measuring, round {turn + 1} of {ROUNDS} …")
+                    found = time_forward(
+                        model, tokens, [name], num_heads=heads, min_run_time=SECONDS, rounds=1
+                    )
                     samples[name] += found[name]
         kept = (key, samples)
         st.session_state[KEPT] = kept
     progress.empty()
     difference = compare(model, tokens, run.implementation, other, num_heads=heads)
     return Timing(kept[1], difference, run.implementation, other, heads)
+
+
+def _can(model: "LanguageModel", name: str) -> bool:
+    """Whether a model's heads can be computed in that way."""
+    try:
+        model.require(name)
+    except ConfigError:
+        return False
+    return True
 
 
 def _wait_for_the_pictures(progress: DeltaGenerator) -> None:

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from components import chosen, first_map, messages, pictures, resources, sidebar, state
+from components import (
+    chosen,
+    first_map,
+    messages,
+    model_choice,
+    pictures,
+    resources,
+    sidebar,
+    state,
+)
 from components.parts import text_box, timing
 
 if TYPE_CHECKING:
@@ -15,10 +24,13 @@ if TYPE_CHECKING:
 
 def render() -> None:
     """Draw the page: the text first, so that it is there before anything is loaded."""
-    count = text_box.draw()
+    ids = resources.imported() and model_choice.takes_ids()
+    count = text_box.draw(ids=ids)
     if not resources.imported():
         _draw_beforehand(count)
     run = sidebar.controls()
+    if model_choice.takes_ids() != ids:
+        messages.rerun()
     resources.use_threads(state.whole("threads"))
     record = _run(run, count)
     if record is not None:
@@ -54,12 +66,14 @@ def _is_untouched() -> bool:
 def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
     """The text through the model, with a sentence for what is special about it."""
     text = state.text("text")
-    model = resources.model(run.source, run.device, run.dtype)
-    tokens = resources.tokens(run.source, run.device, run.dtype, text)
-    most = model.config.context_length
+    model = resources.model(run.model)
     if not text:
         messages.note("There is no text yet: type one, or pick a sample.")
         return None
+    if model.tokenizer is None and not text_box.holds_ids(model):
+        return None
+    tokens = resources.tokens(run.model, text, state.text("bos"))
+    most = model.config.context_length
     count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
     if len(tokens) > most:
         messages.note(
@@ -70,7 +84,7 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
         messages.note(
             "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
         )
-    return resources.record(run.source, run.device, run.dtype, text, run.implementation)
+    return resources.record(run.model, tokens, run.implementation)
 
 
 def _in_the_address(text: str) -> str:

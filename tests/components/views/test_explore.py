@@ -182,7 +182,7 @@ def test_half_a_surrogate_pair_is_one_sentence():
         ({"head": 99}, "head must be 0 to 7"),
         ({"colour": "jet"}, "colour in the address must be one of"),
         ({"view": "nowhere"}, "view in the address must be one of"),
-        ({"model": "/etc"}, "model must be one of embedded"),
+        ({"model": "/etc"}, "/etc must hold config.json"),
         ({"dtype": "int8"}, "dtype must be one of"),
         ({"implementation": "loop"}, "Heads can be run as looped, batched, sdpa, "),
     ],
@@ -222,12 +222,13 @@ def broken_model(tmp_path, monkeypatch):
     return "models/broken"
 
 
-def test_model_with_nan_weights_is_one_sentence_and_no_picture(broken_model):
+def test_model_with_nan_weights_is_one_sentence_and_the_embedded_one_is_shown(broken_model):
     page = open_page(model=broken_model, text="kept")
     assert len(said(page)) == 1
     assert "NaN" in said(page)[0]
     assert page.text_area[0].value == "kept"
-    assert charts(page) == {}
+    assert "detail" in charts(page)
+    assert "model" not in page.query_params
 
 
 def test_out_of_memory_is_one_sentence(monkeypatch):

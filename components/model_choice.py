@@ -1,0 +1,185 @@
+"""Which model is shown: the one asked for once it is open, until then the one before."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from components import messages, resources, state
+from components.opening import Asked, Opening
+
+if TYPE_CHECKING:
+    from attention.model_config import ModelConfig
+
+PATIENCE_S = 0.4  # a model that is open by then is shown without more ado
+STEP_S = 0.1
+KEYS = ("model", "device", "dtype", "model_heads")
+CHOSEN = "models_chosen"  # here, as opposed to named by a link
+SHOWN = "model_shown"
+NEW = "model_chosen_now"
+
+
+def settle() -> Asked | None:
+    """The model to show now; None while the first is still being opened.
+
+    One that cannot be opened gets its sentence, and what was open stays.
+
+    Raises:
+        ModelError: when not even the embedded model can be opened.
+        DeviceError: likewise.
+    """
+    st.session_state[NEW] = False
+    state.hold({})
+    wanted = _wanted()
+    shown: Asked | None = st.session_state.get(SHOWN)
+    if shown is not None and resources.shelf().find(shown) is None:
+        st.session_state[SHOWN] = None
+        if shown == wanted and resources.shelf().was_unloaded(shown):
+            messages.note(
+                f"{shown.source} was unloaded in another tab. The embedded model is shown; "
+                "choose the other again to open it."
+            )
+            return _instead(None)
+        shown = None
+    if resources.shelf().find(wanted) is None:
+        refused = _refusal(wanted)
+        opening = None if refused else resources.shelf().open(wanted, resources.reader())
+        if opening is not None and not opening.wait(PATIENCE_S):
+            state.hold({} if shown is None else _values(shown))
+            return shown
+        if opening is None or opening.model is None:
+            return _refused(opening, refused, shown)
+        resources.shelf().take(opening, resources.reader())
+    _show(wanted)
+    return wanted
+
+
+def being_opened() -> Opening | None:
+    """The model that is being opened for this tab."""
+    return resources.shelf().opening_of(resources.reader())
+
+
+def _wanted() -> Asked:
+    heads = state.whole("model_heads") or None
+    return resources.asked(state.text("model"), state.text("device"), state.text("dtype"), heads)
+
+
+def _refusal(wanted: Asked) -> str | None:
+    """Why a model is not even tried: a link alone must not make this machine fetch something."""
+    chosen = st.session_state.setdefault(CHOSEN, set())
+    if wanted.source in chosen or not resources.must_be_fetched(wanted.source):
+        return None
+    return (
+        f"{wanted.source} is not on this machine, and a link alone fetches nothing. To fetch it "
+        "from the Hugging Face hub, enter its name under Model."
+    )
+
+
+def _refused(opening: Opening | None, sentence: str | None, shown: Asked | None) -> Asked | None:
+    """Say why a model is not opened, and go back to what is shown, or to the embedded one."""
+    if opening is not None:
+        resources.shelf().finish(opening, resources.reader())
+        sentence = opening.error
+        if shown is None and opening.asked.source == "embedded":
+            from attention.errors import ModelError
+
+            raise ModelError(sentence)
+    source = "The embedded model" if shown is None else shown.source
+    stays = "is shown" if shown is None else "stays open"
+    if sentence is not None:
+        messages.warn(f"{sentence} {source} {stays}.")
+    return _instead(shown)
+
+
+def _instead(shown: Asked | None) -> Asked | None:
+    _ask_for(shown)
+    return settle() if shown is None else shown
+
+
+def _ask_for(shown: Asked | None) -> None:
+    """Ask for what is shown again, or for the embedded model."""
+    embedded: Mapping[str, state.Value] = {"model": "embedded", "model_heads": 0}
+    for key, value in (embedded if shown is None else _values(shown)).items():
+        state.put(key, value)
+
+
+def _values(asked: Asked) -> Mapping[str, state.Value]:
+    """What the state holds of a model."""
+    heads = asked.num_heads or 0
+    return dict(zip(KEYS, (asked.source, asked.device, asked.dtype, heads), strict=True))
+
+
+def _show(wanted: Asked) -> None:
+    resources.shelf().look_at(wanted, resources.reader())
+    before = st.session_state.get(SHOWN)
+    st.session_state[SHOWN] = wanted
+    if before is not None and before.source != wanted.source:
+        _fit(resources.model(wanted).config)
+
+
+def _fit(config: "ModelConfig") -> None:
+    """Put the choice of layer and head into the new model's range."""
+    for key, count in (("layer", config.num_layers), ("head", config.num_heads)):
+        state.put(key, min(state.whole(key), count - 1))
+    state.put("timed_heads", 0)
+
+
+def takes_ids() -> bool:
+    """Whether the model that is shown has no tokenizer, and reads token ids."""
+    shown: Asked | None = st.session_state.get(SHOWN)
+    held = None if shown is None else resources.shelf().find(shown)
+    return held is not None and held.model.tokenizer is None
+
+
+def choose(source: str) -> None:
+    """Ask for a model; in a callback. The page goes on with the present one until it is open."""
+    st.session_state.setdefault(CHOSEN, set()).add(source)
+    st.session_state[NEW] = True
+    state.put("model", source)
+    state.put("model_heads", 0)
+
+
+def is_new() -> bool:
+    """Whether something else was chosen since the page last ran as a whole."""
+    return bool(st.session_state.get(NEW))
+
+
+def stop() -> None:
+    """Have no other model opened; in a callback."""
+    resources.shelf().stop(resources.reader())
+    _ask_for(st.session_state.get(SHOWN))
+
+
+def unload() -> None:
+    """Drop the model that is shown from memory and show the embedded one; in a callback."""
+    shown: Asked | None = st.session_state.pop(SHOWN, None)
+    if shown is not None:
+        resources.shelf().unload(shown)
+    choose("embedded")
+
+
+def wait(place: DeltaGenerator) -> None:
+    """Show how far the first model is until it is open, then run the page again."""
+    opening = being_opened()
+    if opening is not None:
+        with place.container(key="first_model"):
+            bar = st.empty()
+            st.button("Stop", key="stop_first", on_click=stop)
+        while not opening.wait(STEP_S):
+            progress(opening, bar)  # also lets Streamlit stop here for a click
+    messages.rerun()
+
+
+def progress(opening: Opening, place: DeltaGenerator) -> None:
+    """Draw how far an opening is."""
+    from attention.memory import as_text
+
+    title = messages.plain(opening.asked.source.rpartition("/")[2])
+    done, total = opening.done, opening.total
+    if total:
+        place.progress(
+            min(1.0, done / total), f"Opening {title}: {as_text(done)} of {as_text(total)}"
+        )
+    else:
+        place.progress(0.0, f"Opening {title} …")

@@ -1,0 +1,188 @@
+"""The choice of a model: those found here, or any by its path or its name on the hub."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components import messages, model_choice, resources, state
+from components.opening import Asked
+
+if TYPE_CHECKING:
+    from attention.loading import KnownModel
+    from attention.model_config import ModelConfig
+
+POPOVER, TYPED = "model_popover", "model_typed"
+POLL_S = 0.4
+
+
+def draw(shown: Asked | None) -> None:
+    """Draw the button with the model's name, what it opens, and how far an opening is.
+
+    Args:
+        shown: the model that is open; None before there is one.
+    """
+    with st.container(key="model_picker", gap=None):
+        _button(shown)
+        if shown is not None:
+            st.caption(messages.plain(sizes(resources.model(shown).config)))
+    if shown is not None and model_choice.being_opened() is not None:
+        _opening()
+
+
+@st.fragment
+def _button(shown: Asked | None) -> None:
+    """The button; what is behind it is looked up when it is opened, without the pictures."""
+    if model_choice.is_new():
+        messages.rerun()
+    st.markdown(":small[Model]", width="content")
+    name = "…" if shown is None else short(shown.source)
+    behind = st.popover(
+        messages.plain(name), key=POPOVER, on_change="rerun", width="stretch", wrap=False
+    )
+    if behind.open:
+        with behind:
+            _found(shown)
+            _another()
+            _memory(shown)
+
+
+def short(source: str) -> str:
+    """What to call a model: of a path its last part, of a file without its ending."""
+    from attention.sources import FILES
+
+    path = Path(source)
+    if path.suffix in FILES:
+        return path.stem
+    return path.name if path.is_dir() and path.name else source
+
+
+def sizes(config: "ModelConfig") -> str:
+    """Layers, heads and kv heads of a model, and how many numbers it learned."""
+    from attention.sizes import num_parameters
+
+    attention = config.attention
+    shared = attention.num_kv_heads != attention.num_heads
+    kv = f", {attention.num_kv_heads} kv" if shared else ""
+    heads = f"{config.num_layers} layers × {attention.num_heads} heads{kv}"
+    return f"{heads} · {count(num_parameters(config))}"
+
+
+def count(parameters: int) -> str:
+    """How many numbers a model learned: 4.82M, 135M, 1.24B."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if parameters >= 0.9995 * size:
+            value = parameters / size
+            digits = max(0, 3 - len(str(int(value))))
+            return f"{value:.{digits}f}{unit}"
+    return str(parameters)
+
+
+def details(found: "KnownModel", dtype: str) -> str:
+    """What a person should know of a model before opening it, in one line.
+
+    Args:
+        found: the model.
+        dtype: what it would be opened in, a key of DTYPES.
+    """
+    from attention.devices import DTYPES
+    from attention.memory import as_text
+
+    if found.config is None:
+        return f"Cannot be opened: {found.problem}"
+    stored = f"{found.dtype}, {as_text(found.num_bytes)} on disk"
+    needed = found.memory_needed(DTYPES[dtype])
+    needs = "" if needed is None else f" · needs {as_text(needed)} in {dtype}"
+    return f"{sizes(found.config)} · {stored}{needs}"
+
+
+def _found(shown: Asked | None) -> None:
+    known = {found.source: found for found in resources.models()}
+    asked = state.text("model")
+    sources = [*known, *([] if asked in known else [asked])]
+    dtype = state.text("dtype")
+
+    def captions(source: str) -> str:
+        if source in known:
+            return messages.plain(details(known[source], dtype))
+        if shown is not None and source == shown.source:
+            return messages.plain(sizes(resources.model(shown).config))
+        return ""
+
+    def title(source: str) -> str:
+        return messages.plain(known[source].title if source in known else source)
+
+    st.session_state[state.slot("model")] = asked
+    with st.container(key="model_list"):
+        st.radio(
+            "Models found here",
+            sources,
+            format_func=title,
+            captions=[captions(source) for source in sources],
+            key=state.slot("model"),
+            on_change=_choose_found,
+        )
+
+
+def _choose_found() -> None:
+    _choose(st.session_state[state.slot("model")])
+
+
+def _choose(source: str) -> None:
+    model_choice.choose(source)
+    st.session_state[POPOVER] = False  # the picture is behind it
+
+
+def _another() -> None:
+    st.text_input(
+        "Another: a folder, a file, or a name on the Hugging Face hub",
+        key=TYPED,
+        placeholder="path/to/model.safetensors, or owner/name",
+        max_chars=1000,
+        on_change=_choose_typed,
+    )
+
+
+def _choose_typed() -> None:
+    source = st.session_state[TYPED].strip()
+    if source:
+        _choose(source)
+        st.session_state[TYPED] = ""
+
+
+def _memory(shown: Asked | None) -> None:
+    """What is free, and the way to free more."""
+    from attention.memory import as_text, free_memory
+
+    free = free_memory(state.text("device"))
+    with st.container(key="model_memory", horizontal=True, vertical_alignment="center"):
+        if free is not None:
+            st.caption(f"{as_text(free)} of memory free on {state.text('device')}", width="content")
+        if shown is None or shown.source == "embedded":
+            return
+        others = resources.shelf().others(shown, resources.reader())
+        tabs = f"{others} other tab{'s' if others != 1 else ''}"
+        st.button(
+            f"Unload {messages.plain(short(shown.source))}",
+            key="unload",
+            on_click=_unload,
+            help="Frees its memory and opens the embedded model."
+            + (f" {tabs} with it will show the embedded model too." if others else ""),
+        )
+
+
+def _unload() -> None:
+    model_choice.unload()
+    st.session_state[POPOVER] = False
+
+
+@st.fragment(run_every=POLL_S)
+def _opening() -> None:
+    """How far the next model is, while the present one stays."""
+    opening = model_choice.being_opened()
+    if opening is None or not opening.running:
+        messages.rerun()
+        return
+    with st.container(key="model_opening", gap="xsmall"):
+        model_choice.progress(opening, st.empty())
+        st.button("Stop", key="stop_opening", on_click=model_choice.stop)
