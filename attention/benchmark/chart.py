@@ -13,11 +13,10 @@ from attention.benchmark.summary import Row
 from attention.implementations import IMPLEMENTATIONS
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5B5F6E")
-INK, LINE, WRONG, MUTED = "#12141C", "#D5D7E0", "#B00020", "#5B5F6E"
+INK, LINE, WRONG = "#12141C", "#D5D7E0", "#B00020"
 WIDTH, HEIGHT = 820, 460
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 24, 50  # px around the plot
 LEGEND_PX = 18  # a line
-NAME_PX = 15  # of what has no time
 TICKS = 5
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # between ticks, times a power of 10
 
@@ -69,8 +68,9 @@ def to_svg(settings: BenchmarkSettings, table: Sequence[Row], other: Run | None 
         drawn += _series([m for m in here if m.implementation == name], axes, colour)
         drawn += _dotted([m for m in there if m.implementation == name], axes, colour)
     drawn.append(_line(axes.path(limit), INK, "8 4"))
-    drawn += _without_time([m for row in table for m in row.by_name.values()], axes)
-    drawn += _legend(settings, names)
+    measured = [m for row in table for m in row.by_name.values()]
+    drawn += _crosses(measured, axes)
+    drawn += _legend(settings, names, measured)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
@@ -125,18 +125,27 @@ def _series(found: Sequence[Measurement], axes: Axes, colour: str) -> list[str]:
     return [faint, _line(medians, colour), *points]
 
 
-def _without_time(found: Sequence[Measurement], axes: Axes) -> list[str]:
-    """A cross on the axis where something failed, a dash where it is not possible, with names."""
-    drawn = []
-    for heads in sorted({m.num_heads for m in found if not m.ok}):
-        here = [m for m in found if m.num_heads == heads and not m.ok]
-        x, y = axes.x(heads), axes.y(0)
-        for place, m in enumerate(here):
-            colour = MUTED if m.impossible else WRONG
-            sign = "–" if m.impossible else "×"
-            said = f"{sign} {IMPLEMENTATIONS[m.implementation].title}"
-            drawn.append(_text(said, x, y - 6 - NAME_PX * place, "middle", colour))
-    return drawn
+def _crosses(found: Sequence[Measurement], axes: Axes) -> list[str]:
+    """A cross on the axis for each head count at which something failed; the legend says what."""
+    counts = sorted({m.num_heads for m in found if _failed(m)})
+    return [_text("×", axes.x(heads), axes.y(0) + 6, "middle", WRONG) for heads in counts]
+
+
+def _failed(m: Measurement) -> bool:
+    return not (m.ok or m.impossible)
+
+
+def _without_time(found: Sequence[Measurement]) -> str:
+    """Where an implementation has no time, for the legend."""
+    told = []
+    for words, counts in (
+        ("failed", [m.num_heads for m in found if _failed(m)]),
+        ("not possible", [m.num_heads for m in found if m.impossible]),
+    ):
+        if counts:
+            noun = "head" if counts == [1] else "heads"
+            told.append(f"{words} at {', '.join(map(str, sorted(counts)))} {noun}")
+    return f": {'; '.join(told)}" if told else ""
 
 
 def _dotted(found: Sequence[Measurement], axes: Axes, colour: str) -> list[str]:
@@ -149,7 +158,9 @@ def _line(points: str, colour: str, dashes: str = "") -> str:
     return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dashed}/>'
 
 
-def _legend(settings: BenchmarkSettings, names: Sequence[str]) -> list[str]:
+def _legend(
+    settings: BenchmarkSettings, names: Sequence[str], measured: Sequence[Measurement]
+) -> list[str]:
     """A line each: the implementations, the limit, the other machine."""
     shown = settings.implementations
     drawn = []
@@ -157,7 +168,9 @@ def _legend(settings: BenchmarkSettings, names: Sequence[str]) -> list[str]:
         y = TOP + LEGEND_PX * place
         colour, dashes, said = INK, "2 4", f"dotted: {name}"
         if place < len(shown):
-            colour, dashes, said = _colours(len(shown))[place], "", IMPLEMENTATIONS[name].title
+            colour, dashes = _colours(len(shown))[place], ""
+            own = [m for m in measured if m.implementation == name]
+            said = f"{IMPLEMENTATIONS[name].title}{_without_time(own)}"
         elif name == "limit":
             dashes, said = "8 4", "limit: plain matrix products"
         drawn.append(_line(f"{LEFT + 80},{y} {LEFT + 110},{y}", colour, dashes))

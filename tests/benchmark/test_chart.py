@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from attention.benchmark import BenchmarkSettings, environment
-from attention.benchmark.chart import HEIGHT, MUTED, WIDTH, WRONG, _ticks, to_svg
+from attention.benchmark.chart import HEIGHT, WIDTH, WRONG, _ticks, to_svg
 from attention.benchmark.imported import Run
 from attention.benchmark.measurement import Measurement
 from attention.benchmark.summary import rows
@@ -68,16 +68,20 @@ def test_ticks_are_round_and_few(most, ticks):
     assert _ticks(most) == pytest.approx(ticks)
 
 
-def test_what_has_no_time_is_named_on_the_axis_as_failed_or_not_possible():
+def test_what_has_no_time_is_named_as_failed_or_not_possible():
     nothing = {"samples": (), "equal": None, "least_ms": None, "error": "So it is."}
-    svg = drawn(
+    found = (
         point("sdpa", 3, 0, **nothing, impossible=True),  # first, and without a limit
+        point("sdpa", 1, 0, **nothing, impossible=True),
         point("batched", 3, 0, **(nothing | {"equal": False})),
         point("looped", 3, 1.0, least_ms=0.5),
     )
+    settings = replace(SETTINGS, implementations=("sdpa", "batched", "looped"))
+    svg = ElementTree.fromstring(to_svg(settings, rows(found)))
     said = {text.text: text.get("fill") for text in svg.iter(f"{SVG}text")}
-    assert said["× Batch"] == WRONG
-    assert said["– SDPA"] == MUTED
+    assert said["×"] == WRONG
+    assert "Batch: failed at 3 heads" in said
+    assert "SDPA: not possible at 1, 3 heads" in said
     assert "limit: plain matrix products" in said
 
 
