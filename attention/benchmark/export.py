@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.summary import lines, rows, sentences
 
 FORMAT, VERSION = "headscope-bench", 2  # of the JSON file; `imported` reads this version only
+# A list of numbers a line each: a GPU's samples made files that were too large to be read again.
+# A line end is in no text of JSON, so that this is never within one.
+NUMBERS = re.compile(r"\[\n[-+.\deE,\s]+\]")
 # The settings that tell rows of several files apart.
 SETTINGS_COLUMNS = (
     "reading", "d_in", "num_kv_heads", "seq_len", "context_length", "batch", "passes", "device",
@@ -23,7 +27,8 @@ COLUMNS = (
     "samples", "far_out", "ratio_to_batched", "flops", "moved_bytes", "gflops_per_s",
     "share_of_plain_products", "limit_ms", "least_ms", "peak_bytes", "operators", "kernels",
     "faults", "compile_s", "output_difference", "pattern_difference", "gradient_difference",
-    "gradient_of", "tolerance", "equal", "disturbed", "error", "impossible", "weights", "output",
+    "gradient_of", "tolerance", "equal", "checked_tokens", "disturbed", "error", "impossible",
+    "weights", "output",
 )  # fmt: skip
 
 
@@ -67,16 +72,22 @@ def to_json(
         },
         "sentences": sentences(settings, table),
     }
-    return json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return NUMBERS.sub(lambda numbers: " ".join(numbers[0].split()), text)
 
 
 def _finite(content: Any) -> Any:  # noqa: ANN401 - any plain value
-    """The same with null for what is no number, such as the difference from a NaN."""
+    """The same with null for what is no number, such as the difference from a NaN.
+
+    Other numbers keep nine figures: nanoseconds of a second.
+    """
     if isinstance(content, dict):
         return {key: _finite(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
+    if not isinstance(content, float):
+        return content
+    return float(f"{content:.9g}") if math.isfinite(content) else None
 
 
 def _cells(m: Measurement, batched_median: float | None) -> list[object]:
@@ -108,6 +119,7 @@ def _cells(m: Measurement, batched_median: float | None) -> list[object]:
         m.gradient_of,
         m.tolerance,
         m.equal,
+        m.checked_tokens,
         m.disturbed,
         m.error,
         m.impossible,

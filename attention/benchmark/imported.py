@@ -12,8 +12,8 @@ from attention.benchmark.measurement import Measurement
 from attention.benchmark.settings import BenchmarkSettings
 from attention.errors import ConfigError, HeadscopeError, is_number
 
-LARGEST_MB = 8
-MOST = 100_000  # entries of a list
+LARGEST_MB = 32
+MOST = 1_000_000  # entries of a list
 LONGEST = 2_000  # characters of a text
 
 
@@ -51,7 +51,7 @@ def read_run(data: bytes) -> Run:
             f"result file must have at most {LARGEST_MB} MB; got {len(data) / (1 << 20):.1f} MB."
         )
     try:
-        content = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        content = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON, or nested too deeply
         raise ResultError(
             "result file must be JSON as `bench --json` or the page writes it; it is not."

@@ -28,6 +28,7 @@ ALLOCATOR_VARIABLES: dict[Allocator, dict[str, str]] = {
     },
 }
 QUIET = {"KINETO_LOG_LEVEL": "99"}  # or the profiler's chatter is what a process wrote last
+START_S = 120.0  # that a process may take to its first line: a busy machine imports torch slowly
 TAIL_CHARACTERS = 2000
 LINE_CHARACTERS = 200
 
@@ -55,6 +56,7 @@ class MeasuringProcess:
 
     def __init__(self, allocator: Allocator) -> None:
         self._hung_after: float | None = None
+        self._answered = False
         self._killed_before = killed_for_memory()
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._log: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115 - lives as long as the process
@@ -80,7 +82,8 @@ class MeasuringProcess:
 
         Args:
             request: see `worker`.
-            patience: seconds without a line after which the process is ended.
+            patience: seconds without a line after which the process is ended; its first line may
+                take longer.
 
         Raises:
             WorkerError: when the process ends before its answer does.
@@ -93,12 +96,13 @@ class MeasuringProcess:
             stdin.flush()
         while True:
             try:
-                with self._watched(patience):
+                with self._watched(patience if self._answered else max(patience, START_S)):
                     text = stdout.readline()
             except ValueError:  # closed by `end` in another thread
                 text = ""
             if not text.endswith("\n"):  # the end, or a line that was cut off by it
                 raise self._reason()
+            self._answered = True
             line = json.loads(text)
             if line.get("done"):
                 return

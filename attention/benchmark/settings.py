@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from attention.benchmark.load import usable_cores
 from attention.benchmark.passes import PASSES
-from attention.config import AttentionConfig
+from attention.config import LARGEST, AttentionConfig
 from attention.devices import DTYPES
 from attention.errors import ConfigError, is_number, require_choice, require_positive, require_seed
 from attention.implementations import IMPLEMENTATIONS
@@ -108,6 +108,8 @@ class BenchmarkSettings:
             self.config(num_heads)
 
     def _check_context(self) -> None:
+        if self.seq_len >= LARGEST:  # or the layer would speak of its context_length
+            raise ConfigError(f"seq_len must be below {LARGEST}; got {self.seq_len}.")
         if self.context_length is None:
             return
         require_positive("context_length", self.context_length)

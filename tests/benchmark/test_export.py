@@ -1,9 +1,14 @@
 import csv
 import io
 import json
+from dataclasses import replace
+
+import pytest
 
 from attention.benchmark import BenchmarkSettings, environment
 from attention.benchmark.export import to_csv, to_json
+from attention.benchmark.imported import read_run
+from attention.benchmark.limit import Limit
 from attention.benchmark.measurement import Measurement
 
 SETTINGS = BenchmarkSettings(heads=(3,), d_out=15, d_in=7, seq_len=11, threads=2)
@@ -68,3 +73,32 @@ def test_json_has_no_nan():
         implementation="looped", **SIZES, equal=False, output_difference=float("nan")
     )
     assert "NaN" not in to_json(SETTINGS, environment(SETTINGS), [FAILED, wrong])
+
+
+def test_samples_of_a_gpu_can_be_read_again():
+    # A sample for each call and a line for each sample: 8 MB were full after a few head counts.
+    plain = tuple(0.0123456789 + 1e-9 * i for i in range(10_000))
+    found = [
+        Measurement(
+            implementation=name, num_heads=n, head_dim=15 // n, d_out=15, equal=True,
+            samples=plain, limit=Limit(plain, plain),
+        )
+        for n in (1, 3, 5, 15)
+        for name in ("looped", "batched")
+    ]  # fmt: skip
+    settings = replace(SETTINGS, heads=(1, 3, 5, 15))
+    data = to_json(settings, environment(settings), found).encode()
+    assert len(data) < 4_000_000
+    read = read_run(data).measurements[0]
+    assert read.samples == pytest.approx(plain, rel=1e-8)
+
+
+def test_lists_of_numbers_take_one_line():
+    text = to_json(SETTINGS, environment(SETTINGS), [LOOP])
+    assert '"samples": [ 3.0, 3.0 ]' in text
+
+
+def test_text_within_a_result_is_left_as_it_is():
+    odd = replace(LOOP, error="[\n  1,\n  2\n]  two  spaces")
+    text = to_json(SETTINGS, environment(SETTINGS), [odd])
+    assert json.loads(text)["measurements"][0]["error"] == odd.error

@@ -78,7 +78,7 @@ def test_difference_from_a_nan_comes_back_as_none():
         (b'{"format": "headscope-bench"}', "result file must be of version 2; got 'None'"),
         (b'{"format": "headscope-bench", "version": NaN}', "result file must be JSON"),
         (b"9" * 5_000, "result file must be JSON"),
-        (b" " * ((LARGEST_MB << 20) + 1), "result file must have at most 8 MB"),
+        (b" " * ((LARGEST_MB << 20) + 1), "result file must have at most 32 MB"),
     ],
 )
 def test_what_is_no_result_file_is_refused_in_a_sentence(data, said):
@@ -119,3 +119,8 @@ def test_what_no_run_can_give_is_refused_in_a_sentence(changes, said):
 
 def test_fields_that_are_not_known_are_passed_over():
     assert read_run(written(measurements__0__colour="red")).measurements[0] == LOOP
+
+
+def test_mark_that_an_editor_puts_first_is_passed_over():
+    # Windows' Notepad saved a byte order mark, and the file was no JSON any more.
+    assert read_run(b"\xef\xbb\xbf" + written()).measurements

@@ -1,5 +1,7 @@
 """The measuring process: why it ended, and what it writes."""
 
+import sys
+
 import pytest
 
 from attention.benchmark import BenchmarkSettings, Worker, process, sweep
@@ -56,3 +58,16 @@ def test_profiler_writes_nothing_that_would_be_taken_for_last_words():
         list(worker.measure(settings(implementations=("batched",)), 3))
         worker._process._log.seek(0)
         assert worker._process._log.read() == ""
+
+
+def test_process_that_is_slow_to_start_has_not_hung(monkeypatch):
+    # With a patience of 2 s, importing torch alone was told as "it hung" at every head count.
+    slow = (
+        "import json, sys, time\n"
+        "time.sleep(0.5)\n"
+        "for text in sys.stdin:\n"
+        "    print(json.dumps({'begin': None}), flush=True)\n"
+        "    print(json.dumps({'done': True}), flush=True)\n"
+    )
+    monkeypatch.setattr(process, "COMMAND", (sys.executable, "-c", slow))
+    assert list(sweep(settings(patience=0.1))) == []

@@ -53,6 +53,7 @@ def test_exactly_one_width_must_be_given(widths):
     ("changes", "rule"),
     [
         ({"seq_len": 0}, "seq_len must"),
+        ({"seq_len": 1 << 70}, "seq_len must be below"),
         ({"context_length": 0}, "context_length must"),
         (
             {"seq_len": 11, "context_length": 10},
