@@ -21,6 +21,8 @@ from attention.sources.stored import StoredTensor, StoredTensors
 STORED_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 HEADS = ("lm_head.weight", "embed_out.weight")  # a read-out that may repeat a tied embedding
 HEAD_COUNTS = ("num_attention_heads", "n_head", "num_heads", "n_heads")  # what configs call it
+LAYER_COUNTS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+MOST_LAYERS = 10_000  # more is a broken file, not a model
 NAMED = 3  # so many names in an error; the rest is counted
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 Places = dict[str, list[tuple[str, Stored]]]  # by a tensor's name: our parameters from it
@@ -67,6 +69,10 @@ def read_config(
             "quantization_config in config.json must be absent; this model's weights are packed. "
             "Take its unquantised weights, or a GGUF file of it."
         )
+    for name in LAYER_COUNTS:
+        layers = config.get(name)
+        if isinstance(layers, int) and layers > MOST_LAYERS:
+            raise ModelError(f"{name} in config.json must be at most {MOST_LAYERS}; got {layers}.")
     family = find_family(config.get("model_type"))
     if num_heads is not None:
         require_positive("num_heads", num_heads)

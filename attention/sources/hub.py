@@ -107,9 +107,7 @@ def choose(files: Mapping[str, int], wanted: HubId) -> list[str]:
     """
     if CONFIG not in files:
         gguf = sorted(file for file in files if file.endswith(".gguf"))
-        hint = (
-            f" Fetch one of its GGUF files, such as {gguf[:1]}, and give its path." if gguf else ""
-        )
+        hint = f" Fetch a GGUF file of it, such as {gguf[0]}, and give its path." if gguf else ""
         raise ModelError(f"{wanted} must hold {CONFIG}; it does not.{hint}")
     for usual in WEIGHTS:
         stem, suffix = usual.rsplit(".", 1)
