@@ -102,4 +102,10 @@ def weights(config: ModelConfig) -> dict[str, Stored]:
     return found
 
 
-FAMILY = Family("opt", read_config, weights, prefix="model.")
+FAMILY = Family(
+    "opt",
+    read_config,
+    weights,
+    spare=(r"(model\.)?decoder\.version",),
+    prefix="model.",
+)

@@ -1,12 +1,16 @@
 """The OPT family, held to `transformers`."""
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from transformers import OPTConfig
 
 from attention.errors import HeadscopeError
 from attention.families.opt import ENTRIES, FAMILY, read_config
+from attention.loading import load_model
 from tests.builders import small_model
 from tests.families.parity import (
+    IDS,
     assert_every_field_is_decided,
     assert_same_as_transformers,
     from_config,
@@ -51,6 +55,17 @@ MAKES = {
 @pytest.mark.parametrize("make", MAKES)
 def test_it_is_the_same_as_transformers(make, tmp_path):
     assert_same_as_transformers(from_config(OPTConfig(**{**SIZES, **MAKES[make]})), tmp_path)
+
+
+def test_a_base_model_of_an_older_version_is_opened_too(tmp_path):
+    theirs = from_config(OPTConfig(**SIZES))
+    theirs.model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert "decoder.embed_tokens.weight" in tensors
+    save_file({**tensors, "decoder.version": torch.ones(1)}, tmp_path / "model.safetensors")
+    with torch.no_grad():
+        expected = theirs(torch.tensor([IDS])).logits[0]
+    torch.testing.assert_close(load_model(str(tmp_path)).run(IDS).logits, expected)
 
 
 def test_every_field_is_decided():
