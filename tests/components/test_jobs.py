@@ -141,9 +141,10 @@ def test_resuming_goes_on_where_it_was_stopped(slow):
     slow.job.want(slow.asked, [1, 2])
     slow.began()
     slow.job.stop(slow.asked, [1, 2])
-    slow.open_gate = True
     slow.job.resume(slow.asked, [1, 2])  # by itself: in a browser nothing else is run
+    until(lambda: len(slow.workers) == 2)
     assert slow.poll().running
+    slow.workers[1].gate.set()
     slow.finish()
     assert slow.heads() == [1, 2]
 
