@@ -88,12 +88,17 @@ class Rotary(nn.Module):
         self.rope = Rope(theta=theta) if rope is None else rope
         self.turned = self.rope.turned(head_dim)
         self.context_length = context_length
-        cos, sin = self._angles(min(context_length, PREPARED))
+        cos, sin = self._angles(min(context_length, PREPARED), 1)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
-    def _angles(self, seq_len: int) -> tuple[Tensor, Tensor]:
-        """Cosine and sine for each position and pair of features, float32, on the CPU."""
+    def _angles(self, positions: int, seq_len: int) -> tuple[Tensor, Tensor]:
+        """Cosine and sine for each position and pair of features, float32, on the CPU.
+
+        Args:
+            positions: how many.
+            seq_len: how many tokens are read, where the rates depend on it.
+        """
         scaling, theta = self.rope.scaling, self.rope.theta
         with torch.inference_mode(mode=False):  # or training could not save them for backward
             pairs = torch.arange(0, self.turned, 2, dtype=torch.float64, device="cpu")
@@ -101,17 +106,18 @@ class Rotary(nn.Module):
             amplitude = 1.0
             if scaling is not None:
                 rates, amplitude = scaling.rates(rates, theta, seq_len), scaling.amplitude
-            at = torch.arange(seq_len, dtype=torch.float64, device="cpu")[:, None] * rates
+            at = torch.arange(positions, dtype=torch.float64, device="cpu")[:, None] * rates
             return (at.cos() * amplitude).float(), (at.sin() * amplitude).float()
 
     def _until(self, end: int) -> tuple[Tensor, Tensor]:
         """The angles of the positions up to `end`, and maybe more."""
         scaling = self.rope.scaling
         if scaling is not None and scaling.depends_on_length(end):
-            cos, sin = self._angles(end)
+            cos, sin = self._angles(end, end)
             return cos.to(self.cos), sin.to(self.sin)
         if end > self.cos.shape[0]:
-            cos, sin = self._angles(min(max(end, 2 * self.cos.shape[0]), self.context_length))
+            positions = min(max(end, 2 * self.cos.shape[0]), self.context_length)
+            cos, sin = self._angles(positions, end)
             self.cos, self.sin = cos.to(self.cos), sin.to(self.sin)
         return self.cos, self.sin
 
