@@ -1,13 +1,36 @@
 """Which checkpoints can be opened: one file and one line a family."""
 
 from attention.errors import ModelError
-from attention.families import attention_only, book, gpt2, gpt_neox, llama, nanogpt, opt, phi
+from attention.families import (
+    attention_only,
+    book,
+    gemma,
+    gemma2,
+    gemma3,
+    gpt2,
+    gpt_neox,
+    llama,
+    mistral,
+    nanogpt,
+    opt,
+    phi,
+    qwen2,
+    qwen3,
+    smollm3,
+)
 from attention.families.base import Family, Stored
 
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
         llama.FAMILY,
+        mistral.FAMILY,
+        qwen2.FAMILY,
+        qwen3.FAMILY,
+        smollm3.FAMILY,
+        gemma.FAMILY,
+        gemma2.FAMILY,
+        gemma3.FAMILY,
         gpt2.FAMILY,
         nanogpt.FAMILY,
         gpt_neox.FAMILY,

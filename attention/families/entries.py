@@ -61,10 +61,12 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "embedding_multiplier": (1.0,),
     "final_logit_softcapping": (),
     "is_encoder_decoder": (False,),
+    "layer_types": (),
     "logit_scale": (1.0,),
     "logits_scaling": (1.0,),
     "mlp_bias": (False,),
     "multi_query": (False,),
+    "no_rope_layers": (),
     "num_experts": (0,),
     "num_local_experts": (0,),
     "parallel_attn": (False,),
@@ -75,9 +77,12 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "quantization_config": (),
     "query_pre_attn_scalar": (),
     "residual_multiplier": (1.0,),
+    "rope_local_base_freq": (),
     "rope_scaling": (),
     "sliding_window": (),
+    "use_bidirectional_attention": (False,),
     "use_qk_norm": (False,),
+    "use_sliding_window": (False,),
 }
 
 

@@ -1,15 +1,25 @@
-"""The Llama format, and parity with an independent implementation of it."""
+"""The Llama format, held to `transformers` both ways."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 
 from attention.errors import HeadscopeError, ModelError
 from attention.families import FAMILIES, find_family
-from attention.families.llama import SUPPORTED, read_config, weights, write_config
-from attention.loading import load_model, save_model
+from attention.families.kin import weights
+from attention.families.llama import ENTRIES, read_config, write_config
+from attention.loading import save_model
+from attention.rope_scaling import Linear
+from attention.rotary import Rope
 from tests.builders import model_config, small_model
+from tests.families.parity import (
+    IDS,
+    assert_every_field_is_decided,
+    assert_same_as_transformers,
+    from_config,
+)
 
-IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
 CONFIGS = {
     "every head its own kv head": model_config(),
     "biases": model_config(qkv_bias=True),
@@ -51,25 +61,66 @@ def test_base_of_the_wavelengths_is_read_from_both_places(entries):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("rope_scaling", {"rope_type": "linear", "factor": 2.0}),
         ("sliding_window", 128),
-        ("mlp_bias", True),
-        ("tie_word_embeddings", False),
-        ("hidden_act", "gelu"),
+        ("hidden_act", "mish"),
         ("partial_rotary_factor", 0.5),
         ("attention_bias", "no"),
+        ("mlp_bias", 2),
+        ("tie_word_embeddings", "no"),
+        ("layer_types", ["full_attention", "sliding_attention"]),
+        ("num_local_experts", 8),
+        ("quantization_config", {"bits": 4}),
+        ("attention_multiplier", 0.5),
     ],
 )
 def test_option_that_would_make_a_wrong_picture_is_refused_by_name(option, value):
     with pytest.raises(ModelError, match=f"{option} must be .* to be shown right; got"):
         read_config({**NUMBERS, option: value})
-    assert option in SUPPORTED
 
 
-def test_scaled_wavelengths_are_refused_by_name():
-    scaled = {"rope_parameters": {"rope_type": "llama3", "rope_theta": 500.0}}
-    with pytest.raises(ModelError, match=r"rope_type must be default .* got 'llama3'"):
+@pytest.mark.parametrize("kind", ["longrope", "su", "proportional", "mrope"])
+@pytest.mark.parametrize("names", [("rope_scaling", "type"), ("rope_parameters", "rope_type")])
+def test_stretching_that_is_not_known_is_refused_by_name(kind, names):
+    scaled = {names[0]: {names[1]: kind, "factor": 2.0}}
+    with pytest.raises(ModelError, match=rf"rope_type must be one of default, .* got '{kind}'"):
         read_config({**NUMBERS, **scaled})
+
+
+def test_some_features_of_a_head_turned_is_refused_in_either_place():
+    inside = {"rope_parameters": {"rope_theta": 500.0, "partial_rotary_factor": 0.5}}
+    with pytest.raises(ModelError, match="partial_rotary_factor must turn"):
+        read_config({**NUMBERS, "head_dim": 8, **inside})
+
+
+def test_every_field_is_decided():
+    from transformers import LlamaConfig
+
+    assert_every_field_is_decided(LlamaConfig, ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("entries", "field"),
+    [
+        ({"activation": "gelu_tanh", "mlp_bias": True, "tied": False}, None),
+        ({"rope": Rope(scaling=Linear(factor=2.0))}, "rope"),
+        ({"qk_norm": True}, "qk_norm"),
+        ({"norm": "layer"}, "norm"),
+        ({"embed_scale": 2.0}, "embed_scale"),
+    ],
+)
+def test_what_a_llama_cannot_be_is_not_written_as_one(entries, field):
+    config = replace(model_config(), **entries)
+    if field is None:
+        assert read_config(write_config(config)) == config
+    else:
+        with pytest.raises(ModelError, match=f"^{field} of a Llama model must be .* to be written"):
+            write_config(config)
+
+
+def test_dropout_of_training_is_no_part_of_the_format():
+    config = model_config()
+    training = replace(config, attention=replace(config.attention, dropout=0.1))
+    assert write_config(training) == write_config(config)
 
 
 @pytest.mark.parametrize("value", [None, 0, -3, "15", 1.5, True, [15]])
@@ -82,7 +133,7 @@ def test_size_that_is_none_is_refused(name, value):
 
 
 @pytest.mark.parametrize("name", ["rms_norm_eps", "rope_theta"])
-@pytest.mark.parametrize("value", [None, 0, -1.0, "1e-5", float("nan"), float("inf"), True])
+@pytest.mark.parametrize("value", [0, -1.0, "1e-5", float("nan"), float("inf"), True])
 def test_number_that_is_none_is_refused(name, value):
     with pytest.raises(ModelError, match=f"{name} in config.json must be a number above 0; got"):
         read_config({**NUMBERS, name: value})
@@ -112,22 +163,71 @@ def test_families_are_listed_once():
 # ------------------------------------------------------------------ parity
 
 
-def eager(model, ids):
-    with torch.no_grad():
-        out = model(torch.tensor([ids]), output_attentions=True)
-    return out.logits[0], [layer[0] for layer in out.attentions]
+SIZES = {
+    "vocab_size": 101,
+    "hidden_size": 30,
+    "intermediate_size": 17,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "max_position_embeddings": 61,
+    "rms_norm_eps": 1e-4,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
+MAKES = {
+    "as Llama 2: a kv head for each": {},
+    "as SmolLM2: 9 heads on 3, tied": {
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
+        "hidden_size": 45,
+        "head_dim": 10,
+        "tie_word_embeddings": True,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
+    },
+    "as Llama 3: stretched, one kv head": {
+        "num_key_value_heads": 1,
+        "rope_parameters": {"rope_type": "llama3", "factor": 8.0, "rope_theta": 99.0, **LLAMA3},
+    },
+    "biases, exact gelu, heads narrower than their share": {
+        "attention_bias": True,
+        "mlp_bias": True,
+        "hidden_act": "gelu",
+        "head_dim": 4,
+        "rope_scaling": {"type": "linear", "factor": 3.0},
+    },
+}
+LONG = tuple((place * place + 3 * place) % 101 for place in range(29))
+STRETCHED = {  # read further than in training
+    "dynamic": {"type": "dynamic", "factor": 3.0},
+    "yarn": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 13},
+}
 
 
-def assert_same(ours, theirs):
-    logits, attentions = eager(theirs, IDS)
-    for name in ("batched", "sdpa", "looped"):
-        record = ours.run(IDS, implementation=name)
-        # Float32 sums in another order, of logits of up to 30.
-        torch.testing.assert_close(record.logits, logits, rtol=1e-4, atol=1e-4)
-        for layer, pattern in enumerate(attentions):
-            torch.testing.assert_close(
-                torch.from_numpy(record.layer_pattern(layer)), pattern, rtol=1e-3, atol=1e-5
-            )
+@pytest.mark.parametrize("make", MAKES)
+def test_it_is_the_same_as_transformers(make, tmp_path):
+    from transformers import LlamaConfig
+
+    theirs = from_config(LlamaConfig(**{**SIZES, **MAKES[make]}))
+    assert_same_as_transformers(theirs, tmp_path)
+
+
+@pytest.mark.parametrize("make", STRETCHED)
+def test_text_longer_than_in_training_is_the_same_as_transformers(make, tmp_path):
+    from transformers import LlamaConfig
+
+    given = {**SIZES, "max_position_embeddings": 13, "rope_theta": 300.0}
+    theirs = from_config(LlamaConfig(**given, rope_scaling=STRETCHED[make]))
+    ours = assert_same_as_transformers(theirs, tmp_path, LONG)
+    assert ours.config.context_length == int(STRETCHED[make]["factor"] * 13)
+
+
+def test_dynamic_stretching_begins_within_what_is_written(tmp_path):
+    from transformers import LlamaConfig
+
+    given = {**SIZES, "max_position_embeddings": 13, "rope_theta": 300.0}
+    theirs = from_config(LlamaConfig(**given, rope_scaling=STRETCHED["dynamic"]))
+    assert_same_as_transformers(theirs, tmp_path, LONG[:9], num_tokens=11)
 
 
 def test_model_that_we_save_is_the_same_to_transformers(config, tmp_path):
@@ -137,36 +237,13 @@ def test_model_that_we_save_is_the_same_to_transformers(config, tmp_path):
     save_model(ours, tmp_path, dtype=torch.float32)
     theirs = LlamaForCausalLM.from_pretrained(
         tmp_path, attn_implementation="eager", local_files_only=True
-    )
-    assert theirs.dtype == torch.float32
-    assert_same(ours, theirs.eval())
-
-
-@pytest.mark.parametrize(("heads", "kv_heads", "bias"), [(3, 3, True), (9, 3, False)])
-def test_model_that_transformers_saves_is_the_same_to_us(tmp_path, heads, kv_heads, bias):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(20)
-    theirs = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=101,
-            hidden_size=90,
-            intermediate_size=17,
-            num_hidden_layers=2,
-            num_attention_heads=heads,
-            num_key_value_heads=kv_heads,
-            max_position_embeddings=61,
-            attention_bias=bias,
-            tie_word_embeddings=True,
-            rms_norm_eps=1e-4,
-            rope_parameters={"rope_theta": 500.0, "rope_type": "default"},
-            initializer_range=0.3,
-            attn_implementation="eager",
-        )
     ).eval()
+    assert theirs.dtype == torch.float32
     with torch.no_grad():
-        for name, parameter in theirs.named_parameters():
-            if name.endswith("bias"):
-                parameter.normal_()
-    theirs.save_pretrained(tmp_path)
-    assert_same(load_model(str(tmp_path)), theirs)
+        out = theirs(torch.tensor([IDS]), output_attentions=True)
+    record = ours.run(IDS)
+    # Float32 sums in another order, of logits of up to 30.
+    torch.testing.assert_close(record.logits, out.logits[0], rtol=1e-4, atol=1e-4)
+    for layer, pattern in enumerate(out.attentions):
+        found = torch.from_numpy(record.layer_pattern(layer))
+        torch.testing.assert_close(found, pattern[0], rtol=1e-3, atol=1e-5)
