@@ -10,10 +10,11 @@ from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from attention.benchmark.faults import page_faults
+from attention.benchmark.held import HeldMemory
 
 log = logging.getLogger("headscope")
 MEMORY_WORDS = {
-    "cpu": "torch.profiler's record of every allocation",
+    "cpu": "torch.profiler's record of every allocation (with heads on threads: every tensor)",
     "cuda": "torch.cuda.max_memory_allocated",
 }
 NO_KERNELS = ("Memcpy", "Memset")
@@ -39,8 +40,8 @@ class Counts:
 def count(call: Callable[[], object], device: torch.device) -> Counts:
     """Run a call a few times more, and count.
 
-    Leaves out on a CPU the memory of a call whose operators run in several threads: the
-    profiler records that of one.
+    Where operators run in several threads the memory on a CPU is that of all tensors: the profiler
+    records the allocations of one thread.
 
     Args:
         call: a pass that has run before, so that nothing is set up in it.
@@ -96,8 +97,12 @@ def _peak(call: Callable[[], object], device: torch.device, *, one_thread: bool)
         call()
         torch.cuda.synchronize(device)
         return torch.cuda.max_memory_allocated(device) - before
-    if device.type != "cpu" or not one_thread:
+    if device.type != "cpu":
         return None
+    if not one_thread:
+        with torch.inference_mode(mode=False), torch.no_grad(), HeldMemory() as held:
+            call()
+        return held.peak if len(held.threads) > 1 else None  # threads that it was not told of
     events = [e for e in _events(call, device, memory=True) if e.name() == "[memory]"]
     held = peak = 0
     for event in sorted(events, key=lambda e: int(e.start_ns())):

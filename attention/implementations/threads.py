@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from attention.config import AttentionConfig
 from attention.implementations.looped import HeadResult, MultiHeadAttentionWrapper, RunHead
@@ -72,7 +73,8 @@ class ThreadedWrapper(MultiHeadAttentionWrapper):
 class Surroundings:
     """What torch keeps for each thread by itself, as it is in the thread that makes this.
 
-    Gradients on or off, inference mode and autocast: a new thread begins without them.
+    Gradients on or off, inference mode, autocast and what watches the operators: a new thread
+    begins without them.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -81,6 +83,7 @@ class Surroundings:
         self._inference = torch.is_inference_mode_enabled()
         self._autocast = torch.is_autocast_enabled(device.type)
         self._narrow = torch.get_autocast_dtype(device.type)
+        self._watching = _get_current_dispatch_mode_stack()  # such as a FlopCounterMode
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -94,6 +97,8 @@ class Surroundings:
                 stack.enter_context(torch.autocast(self.device.type, self._narrow))
             if self.device.type == "cuda":
                 stack.enter_context(torch.cuda.device(self.device))
+            for mode in self._watching:
+                stack.enter_context(mode)
             yield
 
 

@@ -4,6 +4,8 @@ import torch
 
 from attention.benchmark import counts
 from attention.benchmark.counts import Counts, count
+from attention.config import AttentionConfig
+from tests.implementations.contract import build
 
 CPU = torch.device("cpu")
 KIB = 1024
@@ -41,6 +43,21 @@ def test_memory_of_several_threads_is_not_guessed():
     found = count(call, CPU)
     assert found.peak_bytes is None
     assert found.operators >= 2
+
+
+def test_memory_of_heads_on_threads_is_told():
+    # The profiler records the allocations of one thread: there was a dash.
+    config = AttentionConfig.total(7, 15, 3, 64)
+    module = build("threads", config, dtype=torch.float32)
+    x = torch.ones(1, 64, 7)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        found = count(lambda: module(x), CPU)
+    finally:
+        torch.set_num_threads(before)
+    square = 4 * 64 * 64
+    assert found.peak_bytes >= square
 
 
 def test_kernels_are_a_gpus():

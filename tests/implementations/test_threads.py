@@ -5,6 +5,7 @@ import threading
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from attention.config import AttentionConfig
 from attention.implementations import build_attention
@@ -152,3 +153,15 @@ def test_one_head_needs_no_pool():
     names = watch(module, threading.current_thread)
     module(x_of())
     assert set(names.values()) == {threading.current_thread()}
+
+
+def test_what_watches_the_operators_sees_those_of_the_heads():
+    # A FlopCounterMode around a forward counted the output projection alone.
+    x = torch.ones(1, 11, 7)
+    counted = []
+    for name in ("looped", "threads"):
+        module = build(name=name)
+        with FlopCounterMode(display=False) as mode, torch.no_grad():
+            module(x)
+        counted.append(mode.get_total_flops())
+    assert counted[0] == counted[1] > 0
