@@ -180,6 +180,15 @@ def close(found: Tensor, expected: Tensor, what: str, rtol: float, atol: float) 
 
 
 def assert_every_field_is_decided(config_class, entries: Entries) -> None:
-    """Every field of a config class of `transformers` is read, refused or known to do nothing."""
-    known = entries.known | set(NEUTRAL)
-    assert {entry.name for entry in dataclasses.fields(config_class)} - known == set()
+    """Every field of a config class of `transformers` is read, refused or known to do nothing.
+
+    What holds where an entry is missing is the default there.
+    """
+    defaults = {entry.name: entry.default for entry in dataclasses.fields(config_class)}
+    assert set(defaults) - entries.known - set(NEUTRAL) == set()
+    ours = {**entries.numbers, **{name: values[0] for name, values in entries.options.items()}}
+    told = {name: value for name, value in defaults.items() if value is not None}
+    differing = {
+        name: (ours[name], told[name]) for name in ours if told.get(name, ours[name]) != ours[name]
+    }
+    assert differing == {}
