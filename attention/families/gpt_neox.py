@@ -13,7 +13,7 @@ from attention.families.entries import (
     bos_of,
     head_dim_of,
 )
-from attention.families.rope import APART, read_rope
+from attention.families.rope import APART, longest, read_rope
 from attention.model_config import ModelConfig
 
 ENTRIES = Entries(
@@ -45,6 +45,9 @@ def read_config(config: Config) -> ModelConfig:
     width, heads = given["hidden_size"], given["num_attention_heads"]
     head_dim = head_dim_of(width, heads, ("hidden_size", "num_attention_heads"))
     bias = bool(given["attention_bias"])
+    rope = read_rope(
+        given, head_dim, theta_name="rotary_emb_base", share_name="rotary_pct", share=0.25
+    )
     return ModelConfig(
         vocab_size=given["vocab_size"],
         num_layers=given["num_hidden_layers"],
@@ -53,15 +56,13 @@ def read_config(config: Config) -> ModelConfig:
             d_in=width,
             num_heads=heads,
             head_dim=head_dim,
-            context_length=given["max_position_embeddings"],
+            context_length=longest(given, rope),
             num_kv_heads=heads,
             d_model=width,
             qkv_bias=bias,
             out_bias=bias,
         ),
-        rope=read_rope(
-            given, head_dim, theta_name="rotary_emb_base", share_name="rotary_pct", share=0.25
-        ),
+        rope=rope,
         norm="layer",
         norm_eps=given["layer_norm_eps"],
         residual="parallel" if given["use_parallel_residual"] else "sequential",

@@ -9,7 +9,7 @@ from attention.families.entries import (
     bos_of,
     head_dim_of,
 )
-from attention.families.rope import APART, read_rope
+from attention.families.rope import APART, longest, read_rope
 from attention.model_config import ModelConfig
 
 ENTRIES = Entries(
@@ -51,6 +51,7 @@ def read_config(config: Config) -> ModelConfig:
     head_dim = given.get("head_dim") or head_dim_of(
         width, heads, ("hidden_size", "num_attention_heads")
     )
+    rope = read_rope(given, head_dim, share=0.5)
     return ModelConfig(
         vocab_size=given["vocab_size"],
         num_layers=given["num_hidden_layers"],
@@ -59,12 +60,12 @@ def read_config(config: Config) -> ModelConfig:
             d_in=width,
             num_heads=heads,
             head_dim=head_dim,
-            context_length=given["max_position_embeddings"],
+            context_length=longest(given, rope),
             num_kv_heads=given.get("num_key_value_heads", heads),
             d_model=width,
             qkv_bias=True,
         ),
-        rope=read_rope(given, head_dim, share=0.5),
+        rope=rope,
         qk_norm=bool(given["qk_layernorm"]),
         norm="layer",
         norm_eps=given["layer_norm_eps"],

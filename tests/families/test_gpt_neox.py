@@ -35,6 +35,15 @@ MAKES = {
         "hidden_act": "relu",
         "rope_parameters": {"rope_theta": 500.0, "partial_rotary_factor": 1.0},
     },
+    "longer texts than in training": {
+        "max_position_embeddings": 7,  # below the length of the text: the base grows with it
+        "rope_parameters": {
+            "rope_type": "dynamic",
+            "factor": 5.0,
+            "rope_theta": 100.0,
+            "partial_rotary_factor": 0.43,
+        },
+    },
     "most turned, another epsilon, no biases": {
         "hidden_size": 50,
         "num_attention_heads": 5,
@@ -78,6 +87,7 @@ def test_the_entries_of_older_configs_are_read():
     )
     assert config.rope_theta == 500
     assert config.rope.rotary_dim == 6  # of 14
+    assert read_config({**SIZES, "hidden_size": 48}).rope.rotary_dim == 4  # a quarter of 16
 
 
 def test_the_rows_of_each_head_are_its_own():

@@ -38,6 +38,16 @@ MAKES = {
         "layer_norm_eps": 0.1,
         "rope_parameters": {"rope_theta": 100.0, "partial_rotary_factor": 0.3},
     },
+    "longer texts than in training": {
+        "max_position_embeddings": 23,
+        "rope_parameters": {
+            "rope_type": "yarn",
+            "factor": 3.0,
+            "rope_theta": 100.0,
+            "partial_rotary_factor": 0.43,
+            "original_max_position_embeddings": 7,
+        },
+    },
     "one kv head, heads wider than their share": {
         "num_key_value_heads": 1,
         "head_dim": 22,
