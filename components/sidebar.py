@@ -134,11 +134,12 @@ def _left_out(refusals: dict[str, str | None]) -> str:
     """Which ways are not offered and why, as Markdown."""
     from attention.implementations import IMPLEMENTATIONS
 
-    reasons = [
-        f"{IMPLEMENTATIONS[name].title}: {messages.plain(why_not.split('; got ')[0])}"
-        for name, why_not in refusals.items()
-        if why_not is not None
-    ]
+    reasons = []
+    for name, why_not in refusals.items():
+        if why_not is not None:
+            title, reason = IMPLEMENTATIONS[name].title, why_not.split("; got ")[0]
+            named = reason if reason.startswith(title) else f"{title}: {reason}"
+            reasons.append(messages.plain(named))
     return "  \n".join(["Not for this model on this device:", *reasons])
 
 
