@@ -183,8 +183,8 @@ def _kept(tensor: Tensor, device: str, dtype: torch.dtype) -> Tensor:
 
 
 def _check_finite(kept: Tensor, tensor: Tensor, name: str, where: str) -> None:
-    if kept.isfinite().all():
-        return
+    if kept.sum(dtype=torch.float32).isfinite() or kept.isfinite().all():
+        return  # the sum takes a third of the time, and tells all but sums that are too large
     if tensor.isfinite().all():
         raise ModelError(
             f"{name} in {where} must be within {short(kept.dtype)}; it holds up to "

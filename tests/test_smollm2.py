@@ -8,6 +8,7 @@ import torch
 
 from attention import smollm2
 from attention.loading import load_model
+from attention.scores import probe_scores
 from attention.smollm2 import INSIDE, NAME, hash_of, main, place_smollm2
 from attention.training.archives import ArchiveError
 from attention.training.sources import WRITER_PACKAGE, FetchError
@@ -128,3 +129,9 @@ def test_smollm2_is_the_same_as_in_transformers_and_its_known_heads_are_found():
             found = torch.from_numpy(record.pattern(layer, head))
             torch.testing.assert_close(found, pattern, rtol=1.3e-6, atol=1e-5)
     assert list(ours.generate(record.tokens.ids[:5], 9).ids) == written
+    scores = probe_scores(ours)
+    known = {"induction": (18, 6), "previous_token": (16, 0), "first_token": (18, 8)}
+    for metric, head in known.items():
+        best = divmod(int(scores[metric].argmax()), ours.config.num_heads)
+        assert best == head, metric
+    assert scores["duplicate_token"][14][3] > 0.5
