@@ -1,6 +1,7 @@
 """Which model is shown: the one asked for once it is open, until then the one before."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -16,8 +17,9 @@ PATIENCE_S = 0.4  # a model that is open by then is shown without more ado
 STEP_S = 0.1
 KEYS = ("model", "device", "dtype", "model_heads")
 CHOSEN = "models_chosen"  # here, as opposed to named by a link
-SHOWN = "model_shown"
+SHOWN, LAST = "model_shown", "model_shown_last"
 NEW = "model_chosen_now"
+HEADLESS = "model_without_heads"  # was refused because nothing says how many heads it has
 
 
 def settle() -> Asked | None:
@@ -37,7 +39,7 @@ def settle() -> Asked | None:
         st.session_state[SHOWN] = None
         if shown == wanted and resources.shelf().was_unloaded(shown):
             messages.note(
-                f"{shown.source} was unloaded in another tab. The embedded model is shown; "
+                f"{short(shown.source)} was unloaded in another tab. The embedded model is shown; "
                 "choose the other again to open it."
             )
             return _instead(None)
@@ -81,14 +83,16 @@ def _refused(opening: Opening | None, sentence: str | None, shown: Asked | None)
     if opening is not None:
         resources.shelf().finish(opening, resources.reader())
         sentence = opening.error
+        asked = opening.asked
+        st.session_state[HEADLESS] = None if resources.tells_heads(asked) else asked.source
         if shown is None and opening.asked.source == "embedded":
             from attention.errors import ModelError
 
             raise ModelError(sentence)
-    source = "The embedded model" if shown is None else shown.source
-    stays = "is shown" if shown is None else "stays open"
+    embedded = shown is None or shown.source == "embedded"
+    name = "The embedded model" if embedded or shown is None else short(shown.source)
     if sentence is not None:
-        messages.warn(f"{sentence} {source} {stays}.")
+        messages.warn(f"{sentence} {name} {'is shown' if shown is None else 'stays open'}.")
     return _instead(shown)
 
 
@@ -112,9 +116,10 @@ def _values(asked: Asked) -> Mapping[str, state.Value]:
 
 def _show(wanted: Asked) -> None:
     resources.shelf().look_at(wanted, resources.reader())
-    before = st.session_state.get(SHOWN)
-    st.session_state[SHOWN] = wanted
-    if before is not None and before.source != wanted.source:
+    last = st.session_state.get(LAST)
+    st.session_state[SHOWN], st.session_state[LAST] = wanted, wanted
+    st.session_state[HEADLESS] = None
+    if last is not None and (last.source, last.num_heads) != (wanted.source, wanted.num_heads):
         _fit(resources.model(wanted).config)
 
 
@@ -132,12 +137,23 @@ def takes_ids() -> bool:
     return held is not None and held.model.tokenizer is None
 
 
-def choose(source: str) -> None:
-    """Ask for a model; in a callback. The page goes on with the present one until it is open."""
+def headless() -> str | None:
+    """The model that was refused because nothing says how many heads it has."""
+    source: str | None = st.session_state.get(HEADLESS)
+    return source
+
+
+def choose(source: str, num_heads: int = 0) -> None:
+    """Ask for a model; in a callback. The page goes on with the present one until it is open.
+
+    Args:
+        source: which.
+        num_heads: heads in each layer, where the checkpoint does not say; 0 where it does.
+    """
     st.session_state.setdefault(CHOSEN, set()).add(source)
     st.session_state[NEW] = True
     state.put("model", source)
-    state.put("model_heads", 0)
+    state.put("model_heads", num_heads)
 
 
 def is_new() -> bool:
@@ -171,11 +187,21 @@ def wait(place: DeltaGenerator) -> None:
     messages.rerun()
 
 
+def short(source: str) -> str:
+    """What to call a model: of a path its last part, of a file without its ending."""
+    from attention.sources import FILES
+
+    path = Path(source)
+    if path.suffix in FILES:
+        return path.stem
+    return path.name if path.is_dir() and path.name else source
+
+
 def progress(opening: Opening, place: DeltaGenerator) -> None:
     """Draw how far an opening is."""
     from attention.memory import as_text
 
-    title = messages.plain(opening.asked.source.rpartition("/")[2])
+    title = messages.plain(short(opening.asked.source))
     done, total = opening.done, opening.total
     if total:
         place.progress(

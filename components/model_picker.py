@@ -1,6 +1,5 @@
 """The choice of a model: those found here, or any by its path or its name on the hub."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from attention.loading import KnownModel
     from attention.model_config import ModelConfig
 
-POPOVER, TYPED = "model_popover", "model_typed"
+POPOVER, TYPED, HEADS = "model_popover", "model_typed", "model_heads_typed"
 POLL_S = 0.4
 
 
@@ -26,17 +25,51 @@ def draw(shown: Asked | None) -> None:
         _button(shown)
         if shown is not None:
             st.caption(messages.plain(sizes(resources.model(shown).config)))
+        _heads(shown)
     if shown is not None and model_choice.being_opened() is not None:
         _opening()
+
+
+def _heads(shown: Asked | None) -> None:
+    """Ask how many heads there are, where the checkpoint does not say."""
+    source = model_choice.headless()
+    if source is not None:
+        _number_of_heads(source, None, f"Heads in each layer of {model_choice.short(source)}?")
+    elif shown is not None and not resources.tells_heads(shown):
+        config = resources.model(shown).config
+        _number_of_heads(shown.source, config.num_heads, "Heads in each layer")
+        why = "" if shown.num_heads else f", as a GPT-2 of width {config.d_model} has"
+        st.caption(
+            f"The file doesn't say how many: {config.num_heads} are taken{why}. With another "
+            "number the same weights are cut into other heads."
+        )
+
+
+def _number_of_heads(source: str, value: int | None, label: str) -> None:
+    def take() -> None:
+        wanted = st.session_state[HEADS]
+        if wanted:
+            model_choice.choose(source, wanted)
+
+    st.session_state[HEADS] = value
+    st.number_input(
+        messages.plain(label),
+        min_value=1,
+        max_value=state.bounds("model_heads")[1],
+        step=1,
+        key=HEADS,
+        on_change=take,
+        placeholder="such as 12",
+    )
 
 
 @st.fragment
 def _button(shown: Asked | None) -> None:
     """The button; what is behind it is looked up when it is opened, without the pictures."""
     if model_choice.is_new():
-        messages.rerun()
+        st.rerun()
     st.markdown(":small[Model]", width="content")
-    name = "…" if shown is None else short(shown.source)
+    name = "…" if shown is None else model_choice.short(shown.source)
     behind = st.popover(
         messages.plain(name), key=POPOVER, on_change="rerun", width="stretch", wrap=False
     )
@@ -45,16 +78,6 @@ def _button(shown: Asked | None) -> None:
             _found(shown)
             _another()
             _memory(shown)
-
-
-def short(source: str) -> str:
-    """What to call a model: of a path its last part, of a file without its ending."""
-    from attention.sources import FILES
-
-    path = Path(source)
-    if path.suffix in FILES:
-        return path.stem
-    return path.name if path.is_dir() and path.name else source
 
 
 def sizes(config: "ModelConfig") -> str:
@@ -163,7 +186,7 @@ def _memory(shown: Asked | None) -> None:
         others = resources.shelf().others(shown, resources.reader())
         tabs = f"{others} other tab{'s' if others != 1 else ''}"
         st.button(
-            f"Unload {messages.plain(short(shown.source))}",
+            f"Unload {messages.plain(model_choice.short(shown.source))}",
             key="unload",
             on_click=_unload,
             help="Frees its memory and opens the embedded model."

@@ -5,6 +5,7 @@ its files. Tokens and runs are kept with their model and go with it.
 """
 
 import threading
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,26 @@ def must_be_fetched(source: str) -> bool:
     except HeadscopeError:
         return False
     return isinstance(place, hub.HubId) and hub.cached(place) is None
+
+
+def tells_heads(wanted: Asked) -> bool:
+    """Whether a checkpoint says how many heads it has; a bare state dict does not."""
+    return must_be_fetched(wanted.source) or _tells_heads(wanted.source, wanted.stamp)
+
+
+@lru_cache(maxsize=64)
+def _tells_heads(source: str, stamp: int) -> bool:
+    """`stamp` is there for the cache."""
+    del stamp
+    from attention.assemble import HEAD_COUNTS
+    from attention.errors import HeadscopeError
+    from attention.sources import open_checkpoint
+
+    try:
+        config = open_checkpoint(source).config
+    except HeadscopeError:
+        return True
+    return any(config.get(name) is not None for name in HEAD_COUNTS)
 
 
 def model(wanted: Asked) -> "LanguageModel":

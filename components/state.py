@@ -203,9 +203,13 @@ def take(key: str) -> None:
 
 
 def put(key: str, value: Value) -> None:
-    """Change a value, and the widget that shows it: in a callback, or before that widget."""
+    """Change a value, and the widget that shows it: in a callback, or before that widget.
+
+    The widget gets it from `slot` when it is drawn. Given before, Streamlit loses it where the
+    widget is not drawn in this run: the next one shows the widget's least value instead.
+    """
     st.session_state[key] = value
-    st.session_state[f"{key}_widget"] = value
+    st.session_state.pop(f"{key}_widget", None)
 
 
 def text(key: str) -> str:

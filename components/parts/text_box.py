@@ -67,11 +67,8 @@ def holds_ids(model: "LanguageModel") -> bool:
     try:
         model.tokens(Tokens.from_ids(parse_ids(state.text("text"))).first(most))
     except TextError as error:
-        messages.warn(
-            f"{model.name} has no tokenizer, so the box takes token ids from 0 to {last:,}, such "
-            f"as 1 2 3. {error}"
-        )
-        st.button("Fill in an example", on_click=_use_ids, args=(last + 1,))
+        messages.note(f"This model reads token ids from 0 to {last}, such as 1 2 3; {error}")
+        st.button("Fill in an example", key="example_ids", on_click=_use_ids, args=(last + 1,))
         return False
     return True
 
