@@ -136,6 +136,14 @@ def test_share_of_the_limit_is_told_at_the_most_heads_that_have_one():
     )
 
 
+def test_share_of_the_limit_on_a_disturbed_machine_is_not_told():
+    quiet = point("looped", 2, 4.0, limit_ms=1.0)
+    busy = point("looped", 4, 4.0, limit_ms=184.0, disturbed="busy")
+    said = " ".join(sentences(TOTAL, rows([quiet, busy])))
+    assert "at 2 heads: Loop 25%" in said
+    assert "4600%" not in said
+
+
 def test_samples_far_out_are_told():
     slept = point("looped", 4, 0, samples=(2.0, 2.0, 2.0, 2.0, 90_000.0))
     assert (
