@@ -12,6 +12,7 @@ from components.looks import GAP, HIGHEST, LOWEST, MASKED, Look, Weights, packed
 from components.theme import Ink, colorscale
 
 THUMBNAIL = 64  # cells a side, at most
+MOST_WHOLE_TAGS, MOST_TAGGED = 5, 8  # thumbnails beside each other that have room for their tags
 SHAPE = 2.2  # of the place that a laptop's window leaves for the grid: width over height
 
 
@@ -168,6 +169,13 @@ def _numbers(tiling: Tiling, names: Sequence[object], ink: Ink) -> list[dict[str
     return found
 
 
+def fitting(tag: str, columns: int) -> str:
+    """A tag that does not run into the next one: the whole, without "token", or nothing."""
+    if columns > MOST_TAGGED:
+        return ""
+    return tag if columns <= MOST_WHOLE_TAGS else tag.replace(" token", "")
+
+
 def _tags(tiling: Tiling, tags: Sequence[str], ink: Ink) -> list[dict[str, object]]:
     found = []
     for head, tag in enumerate(tags):
@@ -176,7 +184,7 @@ def _tags(tiling: Tiling, tags: Sequence[str], ink: Ink) -> list[dict[str, objec
             {
                 "x": column + (tiling.side - 1) / 2,
                 "y": row + tiling.side - 0.5,
-                "text": escaped(tag),
+                "text": escaped(fitting(tag, tiling.columns)),
                 "xanchor": "center",
                 "yanchor": "top",
                 "showarrow": False,

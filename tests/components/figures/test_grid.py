@@ -81,6 +81,22 @@ def test_tags_are_written_as_text():
     assert "&lt;b&gt;x&lt;/b&gt;" in texts
 
 
+@pytest.mark.parametrize(
+    ("heads", "shown"), [(9, "previous token .91"), (16, "previous .91"), (64, "")]
+)
+def test_tags_of_many_heads_do_not_run_into_each_other(heads, shown):
+    drawn = figure(thumbnails(heads, 5), ["previous token .91"] * heads)
+    assert [note.text for note in drawn.layout.annotations][heads:] == [shown] * heads
+
+
+@pytest.mark.parametrize(
+    ("heads", "columns"), [(1, 1), (4, 4), (8, 4), (9, 5), (12, 6), (16, 6), (32, 8)]
+)
+def test_as_many_heads_beside_each_other_as_makes_them_largest(heads, columns):
+    # Four beside each other, whatever their number, left 16 heads tiny and half the place empty.
+    assert Tiling(heads, 26).columns == columns
+
+
 def test_heads_of_several_layers_carry_their_names():
     drawn = figure(thumbnails(3, 5), names=["0.0", "0.1", "1.0"])
     words = [note.text for note in drawn.layout.annotations]
