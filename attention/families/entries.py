@@ -4,13 +4,12 @@ A wrong picture would be worse than none.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from attention.errors import ModelError, require_positive
 from attention.families.base import Config
-from attention.model_config import LayerRule
 
 # What `transformers` calls an activation: a key of ACTIVATIONS. The others are refused.
 ACTIVATION_NAMES = {
@@ -135,19 +134,15 @@ class Entries:
         return given
 
 
-def layer_rules(count: int, rule: Callable[[int], LayerRule]) -> tuple[LayerRule, ...]:
-    """A rule for each of so many layers, where they differ.
-
-    Args:
-        count: of layers.
-        rule: that of a layer, by its number.
+def layer_numbers(count: int) -> range:
+    """The layers of a model whose layers differ, each by its number.
 
     Raises:
         ModelError: when there are more than any model has: their rules alone would fill memory.
     """
     if count > MOST_LAYERS:
         raise ModelError(f"layers must be at most {MOST_LAYERS} where they differ; got {count}.")
-    return tuple(map(rule, range(count)))
+    return range(count)
 
 
 def activations(usual: str) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def read_config(config: Config) -> ModelConfig:
     if given["hidden_act"] == "gelu":  # its first files say this, and mean the approximation
         given["hidden_act"] = "gelu_pytorch_tanh"
     rule = LayerRule(rope=kin.rope_of(given))
-    plain = kin.config_of(given, kin.alike(given, rule))
+    plain = kin.config_of(given, [rule])
     bias = given["attention_bias"]
     scaled = replace(plain, embed_scale=float(plain.d_model**0.5))
     return kin.with_biases(scaled, qkv=bias, out=bias)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from attention.families import kin
 from attention.families.base import Config, Family
-from attention.families.entries import Entries, activations
+from attention.families.entries import Entries, activations, layer_numbers
 from attention.model_config import LayerRule, ModelConfig
 
 MISSING = {  # null is another thing: no cap
@@ -38,7 +38,8 @@ def read_config(config: Config) -> ModelConfig:
     """
     given = ENTRIES.read({**MISSING, **config})
     rope = kin.rope_of(given)
-    windows = kin.windows(given, [layer % 2 == 0 for layer in range(given["num_hidden_layers"])])
+    usual = [layer % 2 == 0 for layer in layer_numbers(given["num_hidden_layers"])]
+    windows = kin.windows(given, usual)
     plain = four_norms(given, [LayerRule(rope=rope, window=window) for window in windows])
     cap = given.get("attn_logit_softcapping")
     return replace(plain, attention=replace(plain.attention, soft_cap=cap))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from attention.errors import ModelError
 from attention.families import kin
 from attention.families.base import Config, Family
-from attention.families.entries import Entries, activations
+from attention.families.entries import Entries, activations, layer_numbers
 from attention.families.gemma2 import four_norms
 from attention.model_config import LayerRule, ModelConfig
 from attention.rotary import Rope
@@ -50,7 +50,7 @@ def read_config(config: Config) -> ModelConfig:
     """
     given = ENTRIES.read({**MISSING, **config})
     every = given.get("sliding_window_pattern", 6)
-    usual = [(layer + 1) % every != 0 for layer in range(given["num_hidden_layers"])]
+    usual = [(layer + 1) % every != 0 for layer in layer_numbers(given["num_hidden_layers"])]
     ropes = {kind: _rope(given, kind) for kind in BASES}
     rules = [
         LayerRule(rope=ropes[kin.FULL if window is None else kin.SLIDING], window=window)

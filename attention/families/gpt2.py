@@ -13,7 +13,7 @@ from attention.families.entries import (
     activations,
     bos_of,
     head_dim_of,
-    layer_rules,
+    layer_numbers,
 )
 from attention.model_config import LayerRule, ModelConfig
 
@@ -95,9 +95,9 @@ def _layers(given: dict[str, Any], head_dim: int) -> tuple[LayerRule, ...]:
     deeper_is_less = given["scale_attn_by_inverse_layer_idx"]
     if given["scale_attn_weights"] and not deeper_is_less:
         return ()
-    return layer_rules(
-        given["n_layer"],
-        lambda layer: LayerRule(fixed_scale=scale / (layer + 1 if deeper_is_less else 1)),
+    return tuple(
+        LayerRule(fixed_scale=scale / (layer + 1 if deeper_is_less else 1))
+        for layer in layer_numbers(given["n_layer"])
     )
 
 

@@ -48,7 +48,7 @@ def config_of(
 
     Args:
         given: the entries, checked and complete.
-        rules: one a layer.
+        rules: one a layer, or one for all of them.
         activation: which entry names it.
     """
     heads, first = given["num_attention_heads"], rules[0]
@@ -75,11 +75,6 @@ def config_of(
         tied=bool(given["tie_word_embeddings"]),
         bos_token_id=bos_of(given, given["vocab_size"]),
     )
-
-
-def alike(given: Config, rule: LayerRule) -> list[LayerRule]:
-    """The same rule for every layer."""
-    return [rule] * given["num_hidden_layers"]
 
 
 def with_biases(config: ModelConfig, *, qkv: bool, out: bool, mlp: bool = False) -> ModelConfig:
@@ -132,7 +127,8 @@ def windows(given: Config, usual: Sequence[bool]) -> list[int | None]:
     """
     count = given["num_hidden_layers"]
     told = given.get("layer_types", [SLIDING if has else FULL for has in usual])
-    if not isinstance(told, list) or len(told) != count or not set(told) <= {FULL, SLIDING}:
+    enough = isinstance(told, list) and len(told) == count
+    if not enough or any(kind not in (FULL, SLIDING) for kind in told):
         raise ModelError(
             f"layer_types must name {FULL} or {SLIDING} for each of {count} layers; got {told!r}."
         )

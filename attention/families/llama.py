@@ -35,7 +35,7 @@ def read_config(config: Config) -> ModelConfig:
     given = ENTRIES.read(config)
     bias = given["attention_bias"]
     rule = LayerRule(rope=kin.rope_of(given))
-    plain = kin.config_of(given, kin.alike(given, rule))
+    plain = kin.config_of(given, [rule])
     return kin.with_biases(plain, qkv=bias, out=bias, mlp=given["mlp_bias"])
 
 

@@ -29,7 +29,7 @@ def read_config(config: Config) -> ModelConfig:
     given = ENTRIES.read({**MISSING, **config})
     rope = kin.rope_of(given)
     rule = LayerRule(rope=rope, window=given.get("sliding_window"))
-    return kin.config_of(given, kin.alike(given, rule))
+    return kin.config_of(given, [rule])
 
 
 FAMILY = Family("mistral", read_config, kin.weights, spare=kin.SPARE, prefix="model.")

@@ -3,7 +3,7 @@
 from attention.errors import ModelError
 from attention.families import kin
 from attention.families.base import Config, Family
-from attention.families.entries import Entries, activations
+from attention.families.entries import Entries, activations, layer_numbers
 from attention.model_config import LayerRule, ModelConfig
 
 MISSING = {"sliding_window": 4096}
@@ -47,7 +47,7 @@ def some_with_windows(given: Config) -> list[LayerRule]:
     first = given.get("max_window_layers", 28)
     if isinstance(first, bool) or not isinstance(first, int):
         raise ModelError(f"max_window_layers must be a whole number; got {first!r}.")
-    usual = [on and layer >= first for layer in range(given["num_hidden_layers"])]
+    usual = [on and layer >= first for layer in layer_numbers(given["num_hidden_layers"])]
     windowed = {**given, "sliding_window": given["sliding_window"] if on else 0}
     rope = kin.rope_of(given)
     return [LayerRule(rope=rope, window=window) for window in kin.windows(windowed, usual)]

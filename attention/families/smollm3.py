@@ -6,7 +6,7 @@ Source: Yang et al. 2025 (RNoPE: Rope to Nope and Back Again).
 from attention.errors import ModelError
 from attention.families import kin
 from attention.families.base import Config, Family
-from attention.families.entries import Entries, activations
+from attention.families.entries import Entries, activations, layer_numbers
 from attention.model_config import LayerRule, ModelConfig
 
 ENTRIES = Entries(
@@ -50,8 +50,10 @@ def read_config(config: Config) -> ModelConfig:
 def _turned(given: Config) -> list[bool]:
     """Which layers turn q and k, which the config tells by 1 in `no_rope_layers`."""
     count, every = given["num_hidden_layers"], given.get("no_rope_layer_interval", 4)
-    told = given.get("no_rope_layers", [int((layer + 1) % every != 0) for layer in range(count)])
-    if not isinstance(told, list) or len(told) < count or not set(told) <= {0, 1}:
+    usual = [int((layer + 1) % every != 0) for layer in layer_numbers(count)]
+    told = given.get("no_rope_layers", usual)
+    enough = isinstance(told, list) and len(told) >= count
+    if not enough or any(turns not in (0, 1) for turns in told):
         raise ModelError(f"no_rope_layers must be 0 or 1 for each of {count} layers; got {told!r}.")
     return [turns == 1 for turns in told[:count]]
 
