@@ -35,8 +35,9 @@ def _draw(record: derived.Record) -> None:
     strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
+        side = overview.side(record.num_layers * record.num_heads)
         with _choices(record):
-            all_thumbnails = derived.all_thumbnails(record, overview.SIDE, look)
+            all_thumbnails = derived.all_thumbnails(record, side, look)
             overview.draw(all_thumbnails, tags, at, look, ink)
         grid.draw(thumbnails, tags[at.layer], names, chosen=at, look=look, ink=ink)
         st.markdown(plain(sentences.of_layer(at.layer, labels[at.layer])))

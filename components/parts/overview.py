@@ -10,7 +10,8 @@ from components.mounting import event, mount, pack
 from components.theme import Ink, lookup
 
 KEY = "overview"
-SIDE = 24  # cells a side of each head, at most
+SIDE, SIDE_OF_MANY = 24, 10  # cells a side of each head, at most
+MANY = 100  # heads whose tiles are so small that finer cells would be averaged away
 LARGEST = 20  # px a side of each head, at most
 
 
@@ -39,6 +40,11 @@ def draw(thumbnails: Weights, tags: list[list[str]], chosen: Chosen, look: Look,
     cells = packed(thumbnails, look, look.top(thumbnails))
     mount("overview", KEY, pack(header, palette(look.scale, ink).tobytes() + cells.tobytes()),
           {"head": _choose})  # fmt: skip
+
+
+def side(heads: int) -> int:
+    """Cells a side of each head, at most, where there are so many heads in all layers."""
+    return SIDE if heads <= MANY else SIDE_OF_MANY
 
 
 def palette(scale: str, ink: Ink) -> NDArray[np.uint8]:

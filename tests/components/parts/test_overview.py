@@ -3,7 +3,7 @@
 import pytest
 
 from components.looks import GAP, HIGHEST, LOWEST, MASKED
-from components.parts.overview import palette
+from components.parts.overview import SIDE, palette, side
 from components.theme import DARK, LIGHT, SCALES
 
 
@@ -20,3 +20,9 @@ def test_each_code_has_its_colour(scale, ink):
     assert colours[MASKED, :3].tolist() == written(ink.masked)
     assert colours[LOWEST, :3].tolist() == written(SCALES[scale][0])
     assert colours[HIGHEST, :3].tolist() == written(SCALES[scale][-1])
+
+
+def test_strong_weight_of_one_head_among_hundreds_survives():
+    # 20 cells on 9 pixels: the first token's column was averaged away.
+    assert side(4 * 8) == SIDE
+    assert side(30 * 9) <= 10
