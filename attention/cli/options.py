@@ -37,12 +37,22 @@ class ModelChoice:
             ModelError: when it cannot be opened.
             DeviceError: when the device or the dtype cannot be used here.
         """
+        from attention.cli.opening import Opening
         from attention.devices import DTYPES, find_device
         from attention.loading import load_model
 
         find_device(self.device, self.dtype)
-        dtype = DTYPES[self.dtype]
-        return load_model(self.source, device=self.device, dtype=dtype, num_heads=self.num_heads)
+        opening = Opening(self.source)
+        try:
+            return load_model(
+                self.source,
+                device=self.device,
+                dtype=DTYPES[self.dtype],
+                num_heads=self.num_heads,
+                progress=opening,
+            )
+        finally:
+            opening.end()
 
 
 @dataclass(frozen=True)

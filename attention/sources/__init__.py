@@ -111,11 +111,14 @@ def _models_in(folder: Path) -> list[Path]:
 
 def _in_folder(folder: Path, name: str, weights: str | None) -> Checkpoint:
     """A folder's checkpoint; without a config.json, the only file in it that can be one."""
+    files = _models_in(folder)
+    alone = files[0] if len(files) == 1 else None
+    if weights is None and alone is not None and alone.suffix == GGUF:
+        return _of_file(alone, name)  # some have a config.json beside it
     if (folder / CONFIG).is_file() or weights is not None:
         return open_folder(folder, name, weights=weights)
-    files = _models_in(folder)
-    if len(files) == 1:
-        return _of_file(files[0], name)
+    if alone is not None:
+        return _of_file(alone, name)
     hint = f" Give the path of one of its files, such as {files[0].name}." if files else ""
     raise ModelError(f"{folder} must hold {CONFIG}; it does not.{hint}")
 

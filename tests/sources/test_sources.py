@@ -40,6 +40,15 @@ def test_name_and_place_of_a_checkpoint(folder):
     assert found.tokenizer is None
 
 
+def test_folder_of_one_file_is_that_file(tmp_path):
+    (tmp_path / "gguf").mkdir()
+    write_gguf(tmp_path / "gguf" / "m.gguf", "llama", llama_facts(), llama_tensors())
+    for _ in range(2):
+        found = open_checkpoint(str(tmp_path / "gguf"))
+        assert (found.config["num_attention_heads"], found.name) == (6, str(tmp_path / "gguf"))
+        (tmp_path / "gguf" / "config.json").write_text('{"model_type": "llama"}')
+
+
 # ------------------------------------------------------------------ stamps
 
 
