@@ -130,6 +130,15 @@ class RunRecord:
         """Tokens that were run, BOS included."""
         return self.layers[0].q.shape[1]
 
+    def window(self, layer: int) -> int | None:
+        """How many tokens a query of a layer may attend to, its own the last; None for all.
+
+        Raises:
+            ConfigError: when there is no such layer.
+        """
+        layer, _ = self._check(layer, 0)
+        return self.layers[layer].rule.window
+
     def pattern(
         self, layer: int, head: int, rows: slice = slice(None), cols: slice = slice(None)
     ) -> NDArray[np.float32]:

@@ -24,7 +24,8 @@ class Explanation:
 
 HOW_TO_READ = (
     "Each row is a token; its cells are how much it looks at each token up to itself, and sum to "
-    "1. The hatched half is later tokens, which it cannot see."
+    "1. The hatched half is later tokens, which it cannot see; where a layer has a window, the "
+    "hatched corner is tokens too far back for it."
 )
 NO_HABIT = (
     "No one habit stands out on this text. Many heads act only where there is something to find: "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.derived import Habits
-from components.looks import Look, Weights, pooled, without_first, without_later
+from components.looks import Look, Weights, only_seen, pooled, without_first
 
 if TYPE_CHECKING:
     from attention.formation import Formation
@@ -51,7 +51,7 @@ class Film:
     def shown(self, checkpoint: int, look: Look) -> Weights:
         """Patterns of all heads at one checkpoint as they are shown, NaN where nothing is."""
         patterns = self.patterns[checkpoint]
-        return without_later(without_first(patterns) if look.hide_first else patterns)
+        return only_seen(without_first(patterns) if look.hide_first else patterns)
 
     @cached_property
     def packed(self) -> bytes:

@@ -78,6 +78,9 @@ class FirstMap:
         """Tokens."""
         return int(self.patterns.shape[2])
 
+    def window(self, _layer: int) -> None:
+        """As `RunRecord.window`; the embedded model has none."""
+
     def pattern(self, layer: int, head: int) -> NDArray[np.float32]:
         """As `RunRecord.pattern`."""
         pattern: NDArray[np.float32] = self.patterns[layer, head]

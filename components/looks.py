@@ -64,6 +64,9 @@ class Patterns(Protocol):
     def seq_len(self) -> int:
         """Tokens."""
 
+    def window(self, layer: int) -> int | None:
+        """How many tokens a query of a layer may attend to, its own the last; None for all."""
+
     def pattern(self, layer: int, head: int) -> Weights:
         """One head's pattern."""
 
@@ -71,10 +74,28 @@ class Patterns(Protocol):
         """Thumbnails of all heads of a layer."""
 
 
-def without_later(pattern: Weights) -> Weights:
-    """A pattern with NaN where a query cannot look: keys after it."""
-    seen = np.tri(pattern.shape[-1], dtype=bool)
+def only_seen(pattern: Weights, window: int | None = None) -> Weights:
+    """A pattern with NaN where a query cannot look: keys after it, and those before its window.
+
+    Args:
+        pattern: (..., query, key), or its blocks.
+        window: how many cells of a row are seen, the last one on the diagonal; None for all.
+    """
+    side = pattern.shape[-1]
+    seen = np.tri(side, dtype=bool)
+    if window is not None and window < side:
+        seen &= ~np.tri(side, k=-window, dtype=bool)
     return np.where(seen, pattern, np.float32(np.nan))
+
+
+def blocks_seen(window: int | None, by: int) -> int | None:
+    """How many blocks of by × by cells a window reaches into, along a row of blocks.
+
+    Args:
+        window: in tokens; None for all.
+        by: tokens a side one block covers.
+    """
+    return None if window is None else (window + 2 * by - 2) // by
 
 
 def without_first(pattern: Weights) -> Weights:
@@ -94,7 +115,7 @@ def without_first(pattern: Weights) -> Weights:
 def shown_pattern(record: Patterns, layer: int, head: int, look: Look) -> Weights:
     """One head's pattern as it is shown: (query, key), NaN where nothing is drawn."""
     pattern = record.pattern(layer, head)
-    return without_later(without_first(pattern) if look.hide_first else pattern)
+    return only_seen(without_first(pattern) if look.hide_first else pattern, record.window(layer))
 
 
 def thumbnails(record: Patterns, layer: int, size: int, look: Look) -> Weights:
@@ -104,7 +125,8 @@ def thumbnails(record: Patterns, layer: int, size: int, look: Look) -> Weights:
         (head, side, side), side at most `size`; NaN where no cell of a block is shown.
     """
     if not look.hide_first:
-        return without_later(record.pooled_layer(layer, size))
+        reach = blocks_seen(record.window(layer), step(record.seq_len, size))
+        return only_seen(record.pooled_layer(layer, size), reach)
     heads = [shown_pattern(record, layer, head, look) for head in range(record.num_heads)]
     return np.stack([pooled(pattern, size) for pattern in heads])
 

@@ -29,26 +29,27 @@ def _draw(record: derived.Record) -> None:
     thumbnails = derived.layer_thumbnails(record, at.layer, THUMBNAIL, look)
     pattern = derived.head_pattern(record, at.layer, at.head, look)
     top = look.top(thumbnails)
-    names = record.tokens.labels
+    names, window = record.tokens.labels, record.window(at.layer)
+    seen = grid.Seen(names, window)
 
     guide.draw(state.text("text"), labels)
-    strip.draw(record.tokens, pattern[at.query], at.query, look, top, ink)
+    strip.draw(record.tokens, strip.Row(pattern[at.query], at.query, window), look, top, ink)
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
         side = overview.side(record.num_layers * record.num_heads)
         with _choices(record):
             all_thumbnails = derived.all_thumbnails(record, side, look)
             overview.draw(all_thumbnails, tags, at, look, ink)
-        grid.draw(thumbnails, tags[at.layer], names, chosen=at, look=look, ink=ink)
+        grid.draw(thumbnails, tags[at.layer], seen, chosen=at, look=look, ink=ink)
         st.markdown(plain(sentences.of_layer(at.layer, labels[at.layer])))
-        st.caption(plain(grid.legend(len(names), look, top)))
+        st.caption(plain(grid.legend(seen, look, top)))
     with right, st.container(key="one_head", gap="xsmall"):
         habit = labels[at.layer][at.head]
         said = sentences.of_head(at.layer, at.head, habit, pattern)
         with st.container(key="head_title", horizontal=True, vertical_alignment="center"):
             st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]", width="content")
             explain.draw(habit)
-        detail.draw(Detail(pattern, names, look, top), at.query, ink, said)
+        detail.draw(Detail(pattern, names, look, top, window), at.query, ink, said)
         st.markdown(plain(said))
         st.caption(plain(sentences.of_query(pattern[at.query], names, at.query)))
         detail.table(pattern, names, at.query)

@@ -274,3 +274,12 @@ def test_mean_leaves_out_what_a_window_leaves_out():
     record = module_under_test.RunRecord(tokens, torch.zeros(4, 2), (layer,), "sdpa")
     assert_arrays_close(record.pattern(0, 0)[3], [0, 0, 0.5, 0.5])
     assert_arrays_close(record.pooled(0, 0, 2, "mean")[1], [0.5, 0.5])
+
+
+def test_window_is_the_layers_own():
+    model = small_model(other_attention(model_config(), window=4))
+    record = model.run((1, 2, 3))
+    assert [record.window(layer) for layer in range(record.num_layers)] == [4] * record.num_layers
+    assert small_model().run((1, 2, 3)).window(0) is None
+    with pytest.raises(ConfigError, match="layer must be 0 to"):
+        record.window(99)

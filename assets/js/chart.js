@@ -136,6 +136,13 @@ function labelStep(axis) {
   return axis.tickvals?.length > 1 ? axis.tickvals[1] - axis.tickvals[0] : 1;
 }
 
+// Why a cell without a weight has none.
+function unseen({ window, reach }, y, x) {
+  if (x > y) return 'cannot attend: later token';
+  if (reach !== null && y - x >= reach) return `cannot attend: before the window of ${window} tokens`;
+  return 'hidden: first token';
+}
+
 function grid(header, weights) {
   const { side, pitchX, pitchY, columns, heads, step, labels, accent } = header;
   const place = point => {
@@ -149,10 +156,9 @@ function grid(header, weights) {
     const at = place(point);
     if (!at) return '';
     const weight = weights[(at.head * side + at.y) * side + at.x];
-    const hidden = header.hideFirst && at.x === 0;
     const said = !Number.isNaN(weight)
       ? `${step === 1 ? 'weight' : 'largest weight'} ${figure(weight)}${header.of}`
-      : hidden ? 'hidden: first token' : 'cannot attend: later token';
+      : unseen(header, at.y, at.x);
     return `head ${header.layer}.${at.head}\nquery ${span(at.y)}\nkey ${span(at.x)}\n${said}`;
   };
   const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
@@ -183,7 +189,7 @@ function detail(header) {
     const shown = typeof weight === 'number' && !Number.isNaN(weight);
     const said = shown
       ? `${step === 1 ? 'weight' : 'largest weight'} ${figure(weight)}${header.of}`
-      : x > y ? 'cannot attend: later token' : 'hidden: first token';
+      : unseen(header, y, x);
     return `query ${span(y)}\nkey ${span(x)}\n${said}`;
   };
   return {

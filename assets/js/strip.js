@@ -59,7 +59,7 @@ export default function (component) {
     }
     chip.textContent = label;
     chip.title = `${i} · ${label}: ${data.said[i]}`;
-    chip.classList.toggle('later', i > data.query);
+    chip.classList.toggle('later', i > data.query || i < data.first);
     shade(chip, data.shades[i], data.heat);
     chip.onclick = () => send(i, 0);
   });
@@ -76,9 +76,9 @@ export default function (component) {
   mark();
   if (focused && chips.children[query]) chips.children[query].focus();
 
-  source.replaceChildren(...data.pieces.map(([text, piece, isQuery, isLater]) => {
+  source.replaceChildren(...data.pieces.map(([text, piece, isQuery, isUnseen]) => {
     const span = make('span', '', text);
-    span.classList.toggle('later', isLater);
+    span.classList.toggle('later', isUnseen);
     span.classList.toggle('chosen', isQuery);
     shade(span, piece, data.heat);
     return span;

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.figures.labels import CODE_FONT, TEXT_FONT, escaped, shortened, thinned
-from components.looks import LOG_FLOOR, Look, Weights, pooled, step
+from components.looks import LOG_FLOOR, Look, Weights, blocks_seen, pooled, step
 from components.theme import Ink, colorscale
 
 MOST_LABELS = 48  # a side; more would overlap
@@ -23,12 +23,19 @@ class Detail:
         labels: of the tokens, in the order of the text.
         look: scale, logarithm, hidden first token.
         top: the end of the colour range.
+        window: how many tokens a query may attend to, its own the last; None for all.
     """
 
     weights: Weights
     labels: Sequence[str]
     look: Look
     top: float
+    window: int | None = None
+
+    @property
+    def reach(self) -> int | None:
+        """How many cells of a row the window reaches into; None for all."""
+        return blocks_seen(self.window, self.step)
 
     @property
     def step(self) -> int:
@@ -51,7 +58,7 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     weights = pooled(detail.weights, MOST_CELLS)
     firsts = detail.labels[:: detail.step]
     count = len(firsts)
-    figure = go.Figure([*_hatches(count, detail.look, ink), _heatmap(weights, detail, ink)])
+    figure = go.Figure([*_hatches(count, detail, ink), _heatmap(weights, detail, ink)])
     at = thinned(count, MOST_LABELS)
     axis = {
         "tickmode": "array",
@@ -119,19 +126,27 @@ def _colorbar(detail: Detail, ink: Ink) -> dict[str, object]:
     return bar
 
 
-def _hatches(count: int, look: Look, ink: Ink) -> list[go.Scatter]:
-    """The staircase of later tokens, and the first token's column where it is hidden."""
-    x, y = [], []
-    for row in range(count - 1):
-        x += [row + 0.5, row + 0.5]
-        y += [row - 0.5, row + 0.5]
-    x += [count - 0.5, count - 0.5]
-    y += [count - 1.5, -0.5]
+def _hatches(count: int, detail: Detail, ink: Ink) -> list[go.Scatter]:
+    """The staircases of later tokens and of those before the window; the first token, if hidden."""
+    x, y = _staircase(count - 1)
     found = [_hatched(x, y, "later token", ink)] if count > 1 else []
-    if look.hide_first:
+    if detail.reach is not None and detail.reach < count:
+        y, x = _staircase(count - detail.reach)  # the other way round, and further down
+        y = [place + detail.reach - 1 for place in y]
+        found.append(_hatched(x, y, "before the window", ink))
+    if detail.look.hide_first:
         column, rows = [-0.5, 0.5, 0.5, -0.5], [-0.5, -0.5, count - 0.5, count - 0.5]
         found.append(_hatched(column, rows, "first token, hidden", ink))
     return found
+
+
+def _staircase(steps: int) -> tuple[list[float], list[float]]:
+    """The outline above the diagonal: so many cells in the first row, one in the last."""
+    x, y = [], []
+    for row in range(steps):
+        x += [row + 0.5, row + 0.5]
+        y += [row - 0.5, row + 0.5]
+    return [*x, steps + 0.5, steps + 0.5], [*y, steps - 0.5, -0.5]
 
 
 def _hatched(x: list[float], y: list[float], name: str, ink: Ink) -> go.Scatter:

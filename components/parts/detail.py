@@ -38,6 +38,8 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
         "kind": "detail",
         "query": query,
         "step": detail.step,
+        "window": detail.window,
+        "reach": detail.reach,
         "labels": list(detail.labels),
         "of": " of the rest" if detail.look.hide_first else "",
         "accent": ink.accent,

@@ -1,6 +1,7 @@
 """All heads of the chosen layer; a click opens one, the hover names exact weights."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -8,7 +9,7 @@ import streamlit as st
 from components import state
 from components.chosen import Chosen
 from components.figures.grid import THUMBNAIL, Tiling, grid_figure
-from components.looks import Look, Weights, step
+from components.looks import Look, Weights, blocks_seen, step
 from components.mounting import event, mount, pack
 from components.theme import Ink
 
@@ -16,10 +17,28 @@ CHART, LINK = "grid", "grid_link"
 OPTIONS = {"displayModeBar": False}
 
 
+@dataclass(frozen=True)
+class Seen:
+    """The tokens of a run, as the queries of a layer see them.
+
+    Attributes:
+        labels: of the tokens.
+        window: how many a query may attend to, its own the last; None for all.
+    """
+
+    labels: Sequence[str]
+    window: int | None = None
+
+    @property
+    def step(self) -> int:
+        """How many tokens a side one cell of a thumbnail covers."""
+        return step(len(self.labels), THUMBNAIL)
+
+
 def draw(
     thumbnails: Weights,
     tags: Sequence[str],
-    labels: Sequence[str],
+    tokens: Seen,
     *,
     chosen: Chosen,
     look: Look,
@@ -30,7 +49,7 @@ def draw(
     Args:
         thumbnails: (head, side, side), NaN where nothing is shown.
         tags: what each head does; empty where nothing is clear.
-        labels: of the tokens.
+        tokens: their labels, and how many of them a query may attend to.
         chosen: the layer, and which head is framed.
         look: how weights are shown; all heads share one range.
         ink: the page's colours.
@@ -57,9 +76,10 @@ def draw(
         "pitchX": tiling.pitch_x,
         "pitchY": tiling.pitch_y,
         "columns": tiling.columns,
-        "step": step(len(labels), THUMBNAIL),
-        "labels": list(labels),
-        "hideFirst": look.hide_first,
+        "step": tokens.step,
+        "window": tokens.window,
+        "reach": blocks_seen(tokens.window, tokens.step),
+        "labels": list(tokens.labels),
         "of": " of the rest" if look.hide_first else "",
         "accent": ink.accent,
         "label": f"Heads of layer {chosen.layer}. Arrow keys choose one.",
@@ -74,11 +94,13 @@ def _choose() -> None:
         state.put("head", head)
 
 
-def legend(seq_len: int, look: Look, top: float) -> str:
+def legend(tokens: Seen, look: Look, top: float) -> str:
     """What the colours and the cells stand for."""
     end = f"{top:.3g}, the largest in this layer" if look.to_maximum else "1"
-    by = step(seq_len, THUMBNAIL)
+    by = tokens.step
     cell = f" Each cell is the largest of {by} × {by} weights." if by > 1 else ""
     scale = ", log scale" if look.log else ""
     rest = " First token hidden, the rest renormalised." if look.hide_first else ""
-    return f"Colour: weight from 0 to {end}{scale}, the same for all heads.{cell}{rest}"
+    window = tokens.window
+    reach = "" if window is None else f" Each token sees the last {window} up to itself, not all."
+    return f"Colour: weight from 0 to {end}{scale}, the same for all heads.{cell}{rest}{reach}"

@@ -32,7 +32,7 @@ def test_hiding_leaves_the_record_as_it_is():
 
 def test_later_tokens_are_gaps_and_true_zeros_are_not():
     pattern = np.array([[1, 0], [1, 0]], dtype=np.float32)
-    shown = looks.without_later(pattern)
+    shown = looks.only_seen(pattern)
     assert np.isnan(shown[0, 1])
     assert shown[1, 1] == 0
     codes = looks.packed(shown, Look(), top=1.0)
@@ -47,7 +47,7 @@ def test_weight_of_one_has_the_end_colour(look):
 
 
 def test_packed_cells_are_bytes_below_255():
-    codes = looks.packed(looks.without_later(causal(11)), Look(), top=0.2)
+    codes = looks.packed(looks.only_seen(causal(11)), Look(), top=0.2)
     assert codes.dtype == np.uint8
     assert codes.max() <= HIGHEST < 255
     assert codes.min() == MASKED > GAP
@@ -70,7 +70,7 @@ def test_range_of_nothing_is_one():
 
 @pytest.mark.parametrize("seq_len", [1, 7, 64, 65, 131])
 def test_pooling_keeps_the_strongest_weight_of_each_block(seq_len):
-    pattern = looks.without_later(causal(seq_len))
+    pattern = looks.only_seen(causal(seq_len))
     small = looks.pooled(pattern, 64)
     by = looks.step(seq_len, 64)
     assert small.shape == (-(-seq_len // by),) * 2
@@ -87,8 +87,14 @@ class Run:
 
     num_layers, num_heads, seq_len = 1, 3, 130
 
-    def __init__(self):
+    def __init__(self, reach=None):
+        self.reach = reach
         self.patterns = [causal(self.seq_len, seed) for seed in range(3)]
+        if reach is not None:
+            self.patterns = [np.triu(p, 1 - reach) for p in self.patterns]
+
+    def window(self, layer):
+        return self.reach
 
     def pattern(self, layer, head):
         return self.patterns[head]
@@ -100,12 +106,34 @@ class Run:
 def test_thumbnails_are_the_pooled_patterns_with_gaps_above_the_diagonal():
     run = Run()
     found = looks.thumbnails(run, 0, 64, Look())
-    expected = [looks.pooled(looks.without_later(p), 64) for p in run.patterns]
+    expected = [looks.pooled(looks.only_seen(p), 64) for p in run.patterns]
     np.testing.assert_array_equal(found, expected)
 
 
 def test_thumbnails_without_the_first_token_are_pooled_after_renormalising():
     run = Run()
     found = looks.thumbnails(run, 0, 64, Look(hide_first=True))
-    shown = looks.without_later(looks.without_first(run.patterns[2]))
+    shown = looks.only_seen(looks.without_first(run.patterns[2]))
     np.testing.assert_array_equal(found[2], looks.pooled(shown, 64))
+
+
+def test_tokens_before_the_window_are_gaps_and_true_zeros_are_not():
+    pattern = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
+    seen = np.isfinite(looks.only_seen(pattern, 2))
+    np.testing.assert_array_equal(seen, [[1, 0, 0], [1, 1, 0], [0, 1, 1]])
+    for beyond in (3, 4, None):  # no shorter than the text: nothing is left out
+        np.testing.assert_array_equal(
+            np.isnan(looks.only_seen(pattern, beyond)), np.triu(np.ones((3, 3)), 1)
+        )
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 5, 64, 129, 130])
+@pytest.mark.parametrize("size", [64, 43, 130])
+def test_thumbnails_have_gaps_where_no_token_of_a_block_is_in_the_window(window, size):
+    run = Run(window)
+    expected = [looks.pooled(looks.only_seen(p, window), size) for p in run.patterns]
+    np.testing.assert_array_equal(looks.thumbnails(run, 0, size, Look()), expected)
+    rest = [looks.pooled(looks.shown_pattern(run, 0, h, Look(hide_first=True)), size)
+            for h in range(3)]  # fmt: skip
+    found = looks.thumbnails(run, 0, size, Look(hide_first=True))
+    np.testing.assert_array_equal(found, rest)

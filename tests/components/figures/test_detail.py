@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from components.figures.detail import MOST_LABELS, Detail, detail_figure
-from components.looks import LOG_FLOOR, Look, without_first, without_later
+from components.looks import LOG_FLOOR, Look, only_seen, without_first
 from components.theme import LIGHT, SCALES
 
 
@@ -13,10 +13,10 @@ def uniform(seq_len):
     return pattern / pattern.sum(axis=1, keepdims=True)
 
 
-def drawn(labels, weights=None, *, look=None, top=1.0):
+def drawn(labels, weights=None, *, look=None, top=1.0, window=None):
     look = look or Look()
-    weights = without_later(uniform(len(labels))) if weights is None else weights
-    figure = detail_figure(Detail(weights, labels, look, top), LIGHT)
+    weights = only_seen(uniform(len(labels)), window) if weights is None else weights
+    figure = detail_figure(Detail(weights, labels, look, top, window), LIGHT)
     heatmap = next(trace for trace in figure.data if trace.type == "heatmap")
     return figure, heatmap
 
@@ -54,7 +54,7 @@ def test_queries_run_downward_in_square_cells():
 
 
 def test_masked_cells_are_gaps_with_a_hatch_and_zeros_are_cells():
-    weights = without_later(np.array([[1, 0], [1, 0]], dtype=np.float32))
+    weights = only_seen(np.array([[1, 0], [1, 0]], dtype=np.float32))
     figure, heatmap = drawn(["a", "b"], weights)
     assert np.isnan(heatmap.z[0][1])
     assert heatmap.z[1][1] == 0
@@ -76,7 +76,7 @@ def test_range_up_to_the_largest_is_said():
 
 
 def test_log_scale_is_said_and_keeps_the_weights_for_the_hover():
-    weights = without_later(np.array([[1, 0], [0, 1]], dtype=np.float32))
+    weights = only_seen(np.array([[1, 0], [0, 1]], dtype=np.float32))
     _, heatmap = drawn(["a", "b"], weights, look=Look(log=True))
     assert heatmap.z[1][0] == 0  # a true zero lies at the floor
     assert heatmap.customdata[1][0] == 0
@@ -85,7 +85,7 @@ def test_log_scale_is_said_and_keeps_the_weights_for_the_hover():
 
 
 def test_hidden_first_token_is_said_and_hatched():
-    weights = without_later(without_first(uniform(3)))
+    weights = only_seen(without_first(uniform(3)))
     figure, heatmap = drawn(["a", "b", "c"], weights, look=Look(hide_first=True))
     assert "rest renormalised" in heatmap.colorbar.title.text
     assert {trace.name for trace in figure.data if trace.type == "scatter"} == {
@@ -119,3 +119,32 @@ def test_every_pair_of_tokens_has_a_cell_up_to_the_limit(count):
     _, heatmap = drawn(["x"] * count)
     assert np.shape(heatmap.z) == (count, count)
     assert "largest of" not in heatmap.colorbar.title.text
+
+
+def inside(trace, x, y):
+    """Whether a point is in a polygon: a ray from it crosses the outline an odd number of times."""
+    corners = list(zip(trace.x, trace.y, strict=True))
+    crossed = 0
+    for (x0, y0), (x1, y1) in zip(corners, [*corners[1:], corners[0]], strict=True):
+        if (y0 > y) != (y1 > y):
+            crossed += x < x0 + (y - y0) / (y1 - y0) * (x1 - x0)
+    return crossed % 2 == 1
+
+
+@pytest.mark.parametrize(("count", "window"), [(7, 1), (7, 3), (7, 6), (1030, 50), (1030, 1020)])
+def test_tokens_before_the_window_are_hatched_cell_for_cell(count, window):
+    figure, heatmap = drawn(["x"] * count, window=window)
+    hatched = [trace for trace in figure.data if trace.type == "scatter"]
+    assert [trace.name for trace in hatched] == ["later token", "before the window"]
+    side = len(heatmap.z)
+    places = range(side) if side < 9 else [0, 1, 17, 18, 19, side // 2, side - 2, side - 1]
+    for y in places:
+        for x in places:
+            gap = bool(np.isnan(heatmap.z[y][x]))
+            assert gap == any(inside(trace, x, y) for trace in hatched), (y, x)
+
+
+@pytest.mark.parametrize("window", [7, 8, None])
+def test_window_that_leaves_nothing_out_is_not_hatched(window):
+    figure, _ = drawn(["x"] * 7, window=window)
+    assert [trace.name for trace in figure.data if trace.type == "scatter"] == ["later token"]
