@@ -1,3 +1,4 @@
+import io
 import sys
 
 import pytest
@@ -12,28 +13,35 @@ class Clock:
         return self.seconds
 
 
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
 @pytest.fixture
-def terminal(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+def terminal(monkeypatch):
+    made = Terminal()
+    monkeypatch.setattr(sys, "stderr", made)
+    return made
 
 
-def test_quick_opening_says_nothing(terminal, capsys):
+def test_quick_opening_says_nothing(terminal):
     clock = Clock()
     opening = Opening("x", clock)
     clock.seconds = 0.9
     opening(5, 7)
     opening.end()
-    assert capsys.readouterr().err == ""
+    assert terminal.getvalue() == ""
 
 
-def test_long_opening_is_told_now_and_then_and_leaves_no_trace(terminal, capsys):
+def test_long_opening_is_told_now_and_then_and_leaves_no_trace(terminal):
     clock = Clock()
     opening = Opening("x", clock)
     for seconds, done in ((1.0, 1000), (1.1, 2000), (1.3, 30_000)):
         clock.seconds = seconds
         opening(done, 10**6)
     opening.end()
-    lines = capsys.readouterr().err.split("\r")
+    lines = terminal.getvalue().split("\r")
     told = ["Opening x: 1.00 kB of 1.00 MB", "Opening x: 30.0 kB of 1.00 MB"]
     assert lines == ["", *told, " " * len(told[1]), ""]
 

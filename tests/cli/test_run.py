@@ -174,7 +174,7 @@ def test_text_for_a_model_without_a_tokenizer_is_refused(ids_folder, out, refuse
 
 def test_model_that_does_not_exist_is_refused(out, refused):
     sentence = refused("run", "--model", out.parent / "none", "--ids", "1", "--out", out)
-    assert sentence.startswith("model must be 'embedded' or a folder")
+    assert sentence.startswith("model must be 'embedded', a folder, a file")
 
 
 def test_nan_weights_are_refused(ids_folder, tmp_path, out, refused):
