@@ -186,3 +186,19 @@ def test_cache_that_lost_a_token_is_found_unequal():
 
     module.forward = forgetful
     assert not found(prepared, module).equal
+
+
+def test_small_output_is_held_to_its_own_size():
+    """Held to 0.03 whatever its size, a step that was 6% off passed for equal in bfloat16."""
+    prepared = prepare(settings(passes="decode", dtype="bfloat16"), 3)
+    module = build(prepared, "batched")
+    assert 0.06 * prepared.exact.out.abs().max() < 0.03
+    assert found(prepared, module).equal
+    forward = module.forward
+
+    def enlarged(x, need_pattern=False, *, cache):
+        out = forward(x, need_pattern, cache=cache)
+        return (1.06 * out[0], out[1]) if need_pattern else 1.06 * out
+
+    module.forward = enlarged
+    assert not found(prepared, module).equal
