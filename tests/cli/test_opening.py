@@ -20,28 +20,35 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch):
+    """Stands for stderr once it is called; pytest would put its own back before the test."""
     made = Terminal()
-    monkeypatch.setattr(sys, "stderr", made)
-    return made
+
+    def begin():
+        monkeypatch.setattr(sys, "stderr", made)
+        return made
+
+    return begin
 
 
 def test_quick_opening_says_nothing(terminal):
+    shown = terminal()
     clock = Clock()
     opening = Opening("x", clock)
     clock.seconds = 0.9
     opening(5, 7)
     opening.end()
-    assert terminal.getvalue() == ""
+    assert shown.getvalue() == ""
 
 
 def test_long_opening_is_told_now_and_then_and_leaves_no_trace(terminal):
+    shown = terminal()
     clock = Clock()
     opening = Opening("x", clock)
     for seconds, done in ((1.0, 1000), (1.1, 2000), (1.3, 30_000)):
         clock.seconds = seconds
         opening(done, 10**6)
     opening.end()
-    lines = terminal.getvalue().split("\r")
+    lines = shown.getvalue().split("\r")
     told = ["Opening x: 1.00 kB of 1.00 MB", "Opening x: 30.0 kB of 1.00 MB"]
     assert lines == ["", *told, " " * len(told[1]), ""]
 
