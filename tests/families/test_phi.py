@@ -39,7 +39,7 @@ MAKES = {
         "rope_parameters": {"rope_theta": 100.0, "partial_rotary_factor": 0.3},
     },
     "longer texts than in training": {
-        "max_position_embeddings": 23,
+        "max_position_embeddings": 21,
         "rope_parameters": {
             "rope_type": "yarn",
             "factor": 3.0,
