@@ -17,12 +17,13 @@ from attention.sources.hub_progress import Progress, bars
 from attention.sources.safetensors_file import read_json
 
 PART = r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?"
-ID = re.compile(rf"({PART}(?:/{PART})?)(?:@([\w./-]+))?", re.ASCII)
+ID = re.compile(rf"({PART}(?:/{PART})?)(?:@(\w[\w./-]*))?", re.ASCII)
 # What else is wanted of a repository: whatever a tokenizer may be in.
 BESIDE = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "vocab.json", "merges.txt", "tokenizer.model", "spiece.model", "generation_config.json",
 )  # fmt: skip
+LONGEST, LONGEST_ID = 200, 96  # characters; the second is the hub's rule, as are the other ones
 SECONDS = 10  # to wait for the hub's answer
 Config = Mapping[str, Any]
 
@@ -48,8 +49,10 @@ def parse_id(source: str) -> HubId | None:
 
     Nothing that begins with a folder of this place is an id: a mistyped path is not sent away.
     """
-    found = ID.fullmatch(source) if len(source) <= 200 else None
-    if found is None or "--" in found[1] or ".." in source:
+    found = ID.fullmatch(source) if len(source) <= LONGEST else None
+    if found is None or len(found[1]) > LONGEST_ID or found[1].endswith(".git"):
+        return None
+    if "--" in found[1] or ".." in source:
         return None
     first, slash, _ = found[1].partition("/")
     return None if slash and Path(first).is_dir() else HubId(found[1], found[2])

@@ -36,10 +36,29 @@ def test_names_are_read(source, expected):
 
 @pytest.mark.parametrize(
     "source",
-    ["", "/a", "./a", "a/b/c", "a/", "a b", "../a/b", "a--b", "~/a", "a/b@", "é/a"],
+    [
+        "",
+        "/a",
+        "./a",
+        "a/b/c",
+        "a/",
+        "a b",
+        "../a/b",
+        "a--b",
+        "~/a",
+        "a/b@",
+        "é/a",
+        "a/b.git",
+        "a/b@/etc",
+    ],
 )
 def test_paths_are_no_names(source):
     assert parse_id(source) is None
+
+
+def test_name_longer_than_the_hub_allows_is_none():
+    assert parse_id("a" * 96) == HubId("a" * 96)
+    assert parse_id("a" * 97) is None
 
 
 def test_mistyped_path_of_a_folder_that_is_there_is_not_sent_away(tmp_path, monkeypatch):
