@@ -1,5 +1,6 @@
 """Explore: a text, all heads of a layer, one head in detail, and what the loop costs."""
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,10 @@ from components import (
 from components.parts import text_box, timing
 
 if TYPE_CHECKING:
+    from attention.model_config import ModelConfig
     from attention.record import RunRecord
+
+MOST_WEIGHTS = 1_000_000_000  # of all heads together: half a minute's work for two cores
 
 
 def render() -> None:
@@ -73,18 +77,27 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
     if model.tokenizer is None and not text_box.holds_ids(model):
         return None
     tokens = resources.tokens(run.model, text, state.text("bos"))
-    most = model.config.context_length
+    most = _most_tokens(model.config)
     count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
     if len(tokens) > most:
+        reads = f"the model reads {model.config.context_length:,}"
+        draws = f"this page draws {most:,} with so many heads"
         messages.note(
-            f"The text has {len(tokens):,} tokens and the model reads {most:,}: the pictures show "
+            f"The text has {len(tokens):,} tokens and "
+            f"{reads if most == model.config.context_length else draws}: the pictures show "
             f"the first {most:,}. Your text is kept{_in_the_address(text)}."
         )
     elif not text.strip():
         messages.note(
             "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
         )
-    return resources.record(run.model, tokens, run.implementation)
+    return resources.record(run.model, tokens.first(most), run.implementation)
+
+
+def _most_tokens(config: "ModelConfig") -> int:
+    """How long a text may be: as the model reads, or as its heads can be drawn soon enough."""
+    heads = config.num_layers * config.num_heads
+    return min(config.context_length, math.isqrt(MOST_WEIGHTS // heads))
 
 
 def _in_the_address(text: str) -> str:

@@ -3,6 +3,7 @@
 import pytest
 
 from components.parts import timing
+from components.views import explore
 from tests.components.model_page import saved
 from tests.components.views.test_explore import charts, component, open_page, said, typed
 
@@ -61,6 +62,15 @@ def test_bos_can_be_left_out():
 def test_bos_is_no_choice_where_there_is_none(without_tokenizer):
     page = open_page(model=without_tokenizer, text="1 2")
     assert page.button_group(key="no_bos").disabled
+
+
+def test_text_that_many_heads_would_take_minutes_for_is_cut(models_folder, monkeypatch):
+    monkeypatch.setattr(explore, "MOST_WEIGHTS", 3 * 2 * 5 * 5)  # 3 heads in 2 layers, 5 tokens
+    source = saved(models_folder / "small", vocab_size=101)
+    page = open_page(model=source, text="1 2 3 4 5 6 7")
+    assert len(said(page)) == 1
+    assert "7 tokens and this page draws 5 with so many heads" in said(page)[0]
+    assert component(page, "strip")["labels"] == ["1", "2", "3", "4", "5"]
 
 
 def test_text_that_takes_long_is_timed_on_request_only(monkeypatch):
