@@ -19,6 +19,7 @@ TALL: ViewportSize = {"width": 1280, "height": 1000}  # so that nothing covers a
 ACTION_LIMIT_MS = 120_000
 EXPLORE = "?layer=1&head=0&query=17"
 LOOP_VS_BATCH = "?view=loop-vs-batch&heads=16&max_heads=16"
+SMOLLM2 = "models/SmolLM2-135M-Instruct.gguf"
 GRIDS = {  # picture: sample
     "grid-name": "repeated name",
     "grid-rhyme": "rhyme",
@@ -98,12 +99,25 @@ def take_forming(page: Page, url: str, scheme: str) -> None:
     page.screenshot(path=IMAGES / f"forming-{scheme}.png")
 
 
+def take_own_model(page: Page, url: str, scheme: str) -> None:
+    """SmolLM2, at the head that does induction best."""
+    if not (ROOT / SMOLLM2).is_file():
+        sys.exit(f"The picture of a model of one's own needs {SMOLLM2}: `make smollm2`.")
+    text = {sample.name: sample.text for sample in SAMPLES}["random twice"]
+    page.goto(f"{url}/?{urlencode({'model': SMOLLM2, 'layer': 18, 'head': 6, 'text': text})}")
+    page.locator(".st-key-detail .js-plotly-plot").wait_for()
+    settle(page)
+    page.wait_for_function(FITTED)
+    page.screenshot(path=IMAGES / f"own-model-{scheme}.png")
+
+
 PICTURES = {
     "explore": take_explore,
     "loop-vs-batch": take_loop_vs_batch,
     "trace": take_trace,
     "grid": take_grids,
     "forming": take_forming,
+    "own-model": take_own_model,
 }
 
 
