@@ -23,8 +23,9 @@ def write_gguf(path, architecture, facts, tensors):
 
 
 def rows(*shape, seed=0):
-    """Random numbers of that shape in torch's order."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
+    """Random numbers of that shape in torch's order; a matrix keeps the length of its input."""
+    found = torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
+    return found / shape[-1] ** 0.5 if len(shape) > 1 else found
 
 
 def llama_facts(**others):

@@ -110,6 +110,9 @@ def test_gptneox_file_gives_config_and_tensors_back(parallel, tmp_path):
     for name in set(ours.config) & set(config):
         assert ours.config[name] == pytest.approx(config[name]), name
     assert (ours.config["rotary_pct"], ours.config["rotary_emb_base"]) == (0.5, 10_000.0)
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([IDS])).logits[0]
+    torch.testing.assert_close(load_model(str(tmp_path / "m.gguf")).run(IDS).logits, logits)
 
 
 def test_share_of_turned_features_is_read_as_it_was_meant(tmp_path):

@@ -42,6 +42,9 @@ def test_config_and_tensors_are_those_that_transformers_makes_of_the_file(make, 
     for name, tensor in expected.items():
         torch.testing.assert_close(ours.tensors[name], tensor, rtol=0, atol=0)
         assert ours.tensors.entries[name].shape == tensor.shape
+    with torch.inference_mode():
+        logits = theirs(torch.tensor([IDS])).logits[0]
+    torch.testing.assert_close(load_model(str(path)).run(IDS).logits, logits)
 
 
 @torch.inference_mode()
