@@ -15,8 +15,9 @@ KNOWN = (
     "attention.head_count", "attention.head_count_kv", "attention.key_length",
     "attention.layer_norm_rms_epsilon", "rope.dimension_count", "rope.freq_base",
     "rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length",
-    "rope.scaling.finetuned", "rope.scale_linear", "attention.sliding_window",
+    "rope.scaling.finetuned", "rope.scale_linear",
 )  # fmt: skip
+WINDOW = "attention.sliding_window"
 FREQUENCIES = "rope_freqs.weight"  # Llama 3's stretched wavelengths, as factors
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
@@ -37,7 +38,8 @@ BLOCK = {
 
 def config(facts: Facts) -> Config:
     """The metadata as the config.json of the family of that name."""
-    facts.refuse_others(KNOWN)
+    is_llama = facts.architecture == "llama"
+    facts.refuse_others((*KNOWN, WINDOW) if is_llama else KNOWN)
     vocab_size, d_model = facts.shape("token_embd.weight")
     heads = facts.size("attention.head_count")
     head_dim = facts.size("attention.key_length", d_model // max(heads, 1))
@@ -58,15 +60,13 @@ def config(facts: Facts) -> Config:
     }
     if facts.architecture != "qwen2":  # which always has them
         found["attention_bias"] = "blk.0.attn_q.bias" in facts.tensors
-    if facts.architecture == "llama":
+    if is_llama:
         found["mlp_bias"] = "blk.0.ffn_up.bias" in facts.tensors
     turned = facts.size("rope.dimension_count", head_dim)
     if turned != head_dim:
         found["partial_rotary_factor"] = turned / head_dim
-    if window := facts.get("attention.sliding_window"):
-        found |= {"sliding_window": window, "use_sliding_window": True}
-        if facts.architecture == "llama":  # Mistral is stored as a Llama
-            found["model_type"] = "mistral"
+    if window := facts.get(WINDOW):  # Mistral is stored as a Llama
+        found |= {"model_type": "mistral", "sliding_window": window}
     scaling = _scaling(facts) or _llama3(facts, turned, found["rope_theta"])
     return found | ({"rope_scaling": scaling} if scaling else {})
 

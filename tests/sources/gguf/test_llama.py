@@ -101,6 +101,7 @@ def test_stretched_wavelengths_of_llama_3_are_told_in_the_config(dim, theta, tmp
         "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192,
     }
+    assert load_model(str(tmp_path / "m.gguf")).config.rope.scaling.factor == 32
 
 
 def test_other_stretched_wavelengths_are_refused(tmp_path):
@@ -131,11 +132,18 @@ def test_other_stretched_wavelengths_are_refused(tmp_path):
 )
 def test_scaling_is_told_in_the_config(facts, expected, tmp_path):
     assert config_of(tmp_path, **facts).get("rope_scaling") == expected
+    scaling = load_model(str(tmp_path / "m.gguf")).config.rope.scaling
+    assert (scaling is None) == (expected is None)
 
 
 def test_sliding_window_makes_a_llama_file_a_mistral(tmp_path):
-    config = config_of(tmp_path, attention__sliding_window=11)
-    assert (config["model_type"], config["sliding_window"]) == ("mistral", 11)
+    config = config_of(tmp_path, attention__sliding_window=5)
+    assert (config["model_type"], config["sliding_window"]) == ("mistral", 5)
+    pattern = load_model(str(tmp_path / "m.gguf")).run(IDS).pattern(0, 3)
+    assert (pattern[10, :6] == 0).all()
+    assert (pattern[10, 6:] > 0).all()
+    with pytest.raises(ModelError, match=r"must not ask for qwen2\.attention\.sliding_window"):
+        config_of(tmp_path, kind="qwen2", attention__sliding_window=5)
 
 
 def test_features_that_are_not_turned_are_told(tmp_path):
