@@ -1,13 +1,17 @@
 """The Mistral family, held to `transformers`."""
 
 import pytest
+import torch
 from transformers import MistralConfig
 
 from attention.errors import HeadscopeError
 from attention.families.mistral import ENTRIES, read_config
 from tests.families.parity import (
+    IDS,
+    NUM_TOKENS,
     assert_every_field_is_decided,
     assert_same_as_transformers,
+    assert_writes,
     from_config,
 )
 
@@ -68,3 +72,20 @@ def test_window_that_is_left_out_is_not_none():
 def test_what_would_make_a_wrong_picture_is_refused_by_name(entries, message):
     with pytest.raises(HeadscopeError, match=message):
         read_config({**SIZES, **entries})
+
+
+def test_window_of_one_writes_what_transformers_writes_without_its_cache(tmp_path):
+    # Its cache (5.24) keeps every key of such a layer.
+    theirs = from_config(MistralConfig(**{**SIZES, "sliding_window": 1}))
+    ours = assert_same_as_transformers(theirs, tmp_path, num_tokens=1)
+    text = torch.tensor([IDS])
+    written = theirs.generate(
+        text,
+        attention_mask=torch.ones_like(text),
+        max_new_tokens=NUM_TOKENS,
+        do_sample=False,
+        use_cache=False,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+    assert_writes(ours, IDS, written[0].tolist())
