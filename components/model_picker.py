@@ -69,7 +69,7 @@ def _button(shown: Asked | None) -> None:
     if model_choice.is_new():
         st.rerun()
     st.markdown(":small[Model]", width="content")
-    name = "…" if shown is None else model_choice.short(shown.source)
+    name = model_choice.short(state.text("model") if shown is None else shown.source)
     behind = st.popover(
         messages.plain(name), key=POPOVER, on_change="rerun", width="stretch", wrap=False
     )
@@ -101,12 +101,13 @@ def count(parameters: int) -> str:
     return str(parameters)
 
 
-def details(found: "KnownModel", dtype: str) -> str:
+def details(found: "KnownModel", dtype: str, free: int | None = None) -> str:
     """What a person should know of a model before opening it, in one line.
 
     Args:
         found: the model.
         dtype: what it would be opened in, a key of DTYPES.
+        free: memory that is left, bytes; None where nobody knows.
     """
     from attention.devices import DTYPES
     from attention.memory import as_text
@@ -116,18 +117,22 @@ def details(found: "KnownModel", dtype: str) -> str:
     stored = f"{found.dtype}, {as_text(found.num_bytes)} on disk"
     needed = found.memory_needed(DTYPES[dtype])
     needs = "" if needed is None else f" · needs {as_text(needed)} in {dtype}"
-    return f"{sizes(found.config)} · {stored}{needs}"
+    if needed is not None and free is not None and needed > free:
+        needs += ", more than is free"
+    return f"{sizes(found.config)} parameters · {stored}{needs}"
 
 
 def _found(shown: Asked | None) -> None:
+    from attention.memory import free_memory
+
     known = {found.source: found for found in resources.models()}
     asked = state.text("model")
     sources = [*known, *([] if asked in known else [asked])]
-    dtype = state.text("dtype")
+    dtype, free = state.text("dtype"), free_memory(state.text("device"))
 
     def captions(source: str) -> str:
         if source in known:
-            return messages.plain(details(known[source], dtype))
+            return messages.plain(details(known[source], dtype, free))
         if shown is not None and source == shown.source:
             return messages.plain(sizes(resources.model(shown).config))
         return ""
@@ -177,10 +182,11 @@ def _memory(shown: Asked | None) -> None:
     """What is free, and the way to free more."""
     from attention.memory import as_text, free_memory
 
-    free = free_memory(state.text("device"))
+    device = next(found for found in resources.devices() if found.name == state.text("device"))
+    free = free_memory(device.name)
     with st.container(key="model_memory", horizontal=True, vertical_alignment="center"):
         if free is not None:
-            st.caption(f"{as_text(free)} of memory free on {state.text('device')}", width="content")
+            st.caption(f"{as_text(free)} of memory free on {device.title}", width="content")
         if shown is None or shown.source == "embedded":
             return
         others = resources.shelf().others(shown, resources.reader())

@@ -48,8 +48,9 @@ def controls(*, pictures: bool = True) -> Run:
     Args:
         pictures: whether the page shows heads: how they are run and coloured.
     """
-    device = _usable_device()
+    _usable_device()
     shown = model_choice.settle()
+    device = _usable_device()  # a model that was refused has taken its device with it
     refusals = {} if shown is None else _refusals(shown)
     ways = [*MAIN_WAYS] if shown is None else _usable_ways(refusals)
     with st.sidebar:

@@ -20,6 +20,12 @@ def test_line_of_a_model_has_sizes_dtype_and_the_memory_it_needs():
     assert said.endswith("in float32")
 
 
+def test_line_of_a_model_that_does_not_fit_says_so():
+    found = KnownModel("x", builders.model_config(), None, "x", 1, "float32")
+    assert details(found, "float32", 100).endswith("in float32, more than is free")
+    assert details(found, "float32", 10**9).endswith("in float32")
+
+
 def test_line_of_a_broken_model_says_why():
     assert details(KnownModel("x", None, "it is torn.", "x"), "float32") == (
         "Cannot be opened: it is torn."
@@ -39,7 +45,7 @@ def test_list_names_every_model_and_what_is_free(models_folder):
     page = look_behind_the_button(open_page())
     radio = page.radio(key="model_widget")
     assert radio.options == ["embedded", "small"]
-    assert any("of memory free on cpu" in note.value for note in page.caption)
+    assert any("of memory free on CPU" in note.value for note in page.caption)
     assert [button for button in page.button if button.key == "unload"] == []
     radio.set_value(source).run()
     assert look_behind_the_button(page).button(key="unload").label == "Unload small"
