@@ -7,7 +7,6 @@ const WATCH_MS = 500;
 // A large window is one that is read from afar: text and marks grow with the chart.
 const LAPTOP_PX = { width: 960, height: 400 };
 const LARGEST = 1.6;
-const SIZES = new Set(['size', 'ticklabelstandoff']);
 // One a place, kept from call to call: an older call must not put its older figure back.
 const places = new WeakMap();
 
@@ -71,7 +70,8 @@ function factor(found) {
 // The figure with its fonts, markers, lines and margins so many times as large.
 function enlarged(value, times, key = '', within = '') {
   if (typeof value === 'number') {
-    const isSize = SIZES.has(key) || within === 'margin' || (key === 'width' && within === 'line');
+    const isSize = key === 'size' || within === 'margin' || (key === 'width' && within === 'line');
+    if (key === 'ticklabelstandoff') return Math.round(value * times);  // Plotly drops a fraction
     return isSize ? value * times : value;
   }
   if (Array.isArray(value)) {

@@ -276,6 +276,14 @@ def test_text_and_marks_grow_with_the_window(open_bench):
     assert points(page) == 1
 
 
+def test_signs_on_the_axis_leave_it_its_numbers_on_a_high_window(open_bench):
+    """A chart that is enlarged a little asked for a fraction of a pixel, which Plotly drops."""
+    page = open_bench(f"{SMALL}&heads=2", height=1000)
+    wait_until_measured(page)
+    standoff = "chart => document.querySelector(chart)._fullLayout.xaxis.ticklabelstandoff"
+    assert page.evaluate(standoff, CHART) >= 9
+
+
 def test_settings_behind_more_show_what_is_set(open_bench):
     """What is drawn before the popover opens showed its default, not the state."""
     page = open_bench(f"{SMALL}&heads=1&max_heads=12")
