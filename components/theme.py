@@ -7,6 +7,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from attention.colours import colour_of
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -23,25 +25,25 @@ class Mark:
     dash: str = "solid"
 
 
-MARKS: dict[str, Mark] = {
-    "looped": Mark("#D55E00", "circle"),
-    "batched": Mark("#0072B2", "square"),
-    "sdpa": Mark("#009E73", "diamond"),
-    "fused": Mark("#56B4E9", "triangle-up"),
-    "reference": Mark("#CC79A7", "cross"),
-    # The loop's kin in its hue, each with a marker of its own; then the others.
-    "looped_book": Mark("#A34700", "triangle-down"),
-    "looped_sdpa": Mark("#E07B39", "triangle-left"),
-    "threads": Mark("#B5651D", "triangle-right"),
-    "streams": Mark("#8F4A1D", "hourglass"),
-    "einsum": Mark("#7B68C8", "hexagon"),
-    "torch": Mark("#8C8C8C", "star"),
-    "vmap": Mark("#A6761D", "pentagon"),
-    "grouped": Mark("#4E79C4", "diamond-tall"),
-    "flex": Mark("#5E9B2F", "diamond-wide"),
-    "capture": Mark("#B0307A", "star-diamond"),
+SYMBOLS = {
+    "looped": "circle",
+    "batched": "square",
+    "sdpa": "diamond",
+    "fused": "triangle-up",
+    "reference": "cross",
+    "looped_book": "triangle-down",
+    "looped_sdpa": "triangle-left",
+    "threads": "triangle-right",
+    "streams": "hourglass",
+    "einsum": "hexagon",
+    "torch": "star",
+    "vmap": "pentagon",
+    "grouped": "diamond-tall",
+    "flex": "diamond-wide",
+    "capture": "star-diamond",
 }
-SPARE = Mark("#E69F00", "x")  # an implementation that nobody has given a mark yet
+MARKS = {name: Mark(colour_of(name), symbol) for name, symbol in SYMBOLS.items()}
+SPARE = Mark(colour_of(""), "x")  # an implementation that nobody has given a mark yet
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from attention.benchmark.numbers import number
 from attention.benchmark.passes import PASSES
 from attention.benchmark.settings import BenchmarkSettings
 from attention.benchmark.summary import Row
+from attention.colours import colour_of
 from attention.implementations import IMPLEMENTATIONS
 
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5B5F6E")
 INK, LINE, WRONG = "#12141C", "#D5D7E0", "#B00020"
 WIDTH, HEIGHT = 820, 460
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 24, 50  # px around the plot
@@ -64,7 +64,8 @@ def to_svg(settings: BenchmarkSettings, table: Sequence[Row], other: Run | None 
     heads = [m.num_heads for m in (*here, *there)] or [1]
     axes = Axes(1.05 * max(heads), 1.15 * max(times), TOP + LEGEND_PX * len(names))
     drawn = [*_frame(settings, axes)]
-    for name, colour in zip(shown, _colours(len(shown)), strict=True):
+    for name in shown:
+        colour = colour_of(name)
         drawn += _series([m for m in here if m.implementation == name], axes, colour)
         drawn += _dotted([m for m in there if m.implementation == name], axes, colour)
     drawn.append(_line(axes.path(limit), INK, "8 4"))
@@ -80,10 +81,6 @@ def to_svg(settings: BenchmarkSettings, table: Sequence[Row], other: Run | None 
             "</svg>\n",
         ]
     )
-
-
-def _colours(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
 
 
 def _frame(settings: BenchmarkSettings, axes: Axes) -> list[str]:
@@ -168,7 +165,7 @@ def _legend(
         y = TOP + LEGEND_PX * place
         colour, dashes, said = INK, "2 4", f"dotted: {name}"
         if place < len(shown):
-            colour, dashes = _colours(len(shown))[place], ""
+            colour, dashes = colour_of(shown[place]), ""
             own = [m for m in measured if m.implementation == name]
             said = f"{IMPLEMENTATIONS[name].title}{_without_time(own)}"
         elif name == "limit":
