@@ -38,9 +38,7 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(Block(config, i) for i in range(config.num_layers))
         self.norm = make_norm(config, config.d_model) if config.final_norm else None
         self.unembed = (
-            None
-            if config.tied
-            else nn.Linear(width, config.vocab_size, bias=config.unembed_bias)
+            None if config.tied else nn.Linear(width, config.vocab_size, bias=config.unembed_bias)
         )
         self.rotaries = nn.ModuleList()
         self._rotary_of: dict[Rope, int] = {}

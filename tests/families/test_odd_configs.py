@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention.errors import HeadscopeError
-from attention.families import FAMILIES, attention_only
+from attention.families import FAMILIES, attention_only, gemma3_multimodal
 from attention.families.entries import NEUTRAL
 from attention.model_config import ModelConfig
 from tests.families import test_book, test_gpt2, test_gpt_neox, test_nanogpt, test_opt, test_phi
@@ -47,16 +47,21 @@ LISTS = st.lists(PLAIN | st.just([1]) | st.just({}), max_size=3)
 VALUES = PLAIN | LISTS | ROPE
 
 
+def config_of(name, changes=None):
+    """A plain config of a family with these entries changed, in the part that reads text too."""
+    plain = {**SIZES.get(name, LLAMA), **(changes or {})}
+    return {**plain, "text_config": plain} if name == gemma3_multimodal.FAMILY.name else plain
+
+
 @pytest.mark.usefixtures("as_in_use")
 @pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=60)
 @given(changes=st.dictionaries(st.sampled_from(ENTRIES), VALUES, min_size=1, max_size=3))
 def test_a_config_is_read_or_refused_in_a_sentence(name, changes):
     with contextlib.suppress(HeadscopeError):
-        config = {**SIZES.get(name, LLAMA), **changes}
-        assert isinstance(FAMILIES[name].read_config(config), ModelConfig)
+        assert isinstance(FAMILIES[name].read_config(config_of(name, changes)), ModelConfig)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_config_that_is_changed_is_itself_read(name):
-    assert FAMILIES[name].read_config(SIZES.get(name, LLAMA)).num_layers == 2
+    assert FAMILIES[name].read_config(config_of(name)).num_layers == 2
