@@ -13,6 +13,7 @@ CONFIG = "config.json"
 INDEX = ".index.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # each also as shards, under an index
 SAFETENSORS = ".safetensors"
+NAMED = 3  # so many files in an error; the rest is counted
 
 
 def open_folder(folder: Path, name: str, *, weights: str | None = None) -> Checkpoint:
@@ -57,9 +58,10 @@ def find_weights(folder: Path) -> Path:
     suffixes = (SAFETENSORS, *pickled.SUFFIXES)
     found = sorted(path for path in folder.iterdir() if path.suffix in suffixes and path.is_file())
     if len(found) > 1:
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
         raise ModelError(
             f"{folder} must hold one file of weights, or {WEIGHTS[0]}; it holds "
-            f"{', '.join(path.name for path in found)}. Give the path of one of them."
+            f"{', '.join(path.name for path in found[:NAMED])}{more}. Give the path of one of them."
         )
     if not found:
         raise ModelError(f"{folder} must hold {WEIGHTS[0]}; it does not.")

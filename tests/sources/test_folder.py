@@ -112,6 +112,10 @@ def test_several_files_of_no_usual_name_are_listed(folder):
     with pytest.raises(ModelError, match=r"it holds a\.safetensors, b\.safetensors\. Give"):
         load_model(str(folder))
     assert load_model(str(folder), weights="b.safetensors").run(IDS).seq_len == len(IDS)
+    for name in ("c.pt", "d.bin"):
+        (folder / name).touch()
+    with pytest.raises(ModelError, match=r"b\.safetensors, c\.pt and 1 more\. Give the path"):
+        load_model(str(folder))
 
 
 def test_weights_that_are_asked_for_and_missing_are_named(folder):

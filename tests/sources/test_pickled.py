@@ -46,6 +46,7 @@ def test_prefixes_are_dropped_at_the_top_and_one_below(tmp_path):
     assert set(read_pickle(saved(tmp_path, {"model": compiled, "n": 1}))["model"]) == {"a", "b"}
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize("how", ["zip", "legacy", "plain"])
 def test_code_in_a_pickle_is_refused_and_not_run(how, tmp_path):
     mark, path = tmp_path / "was-run", tmp_path / "model.pt"
@@ -68,6 +69,7 @@ def test_whole_module_is_refused_by_its_class(tmp_path):
         read_pickle(saved(tmp_path, nn.Linear(3, 5)))
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit")
 def test_script_is_refused(tmp_path):
     path = tmp_path / "model.pt"
     torch.jit.save(torch.jit.script(nn.Linear(3, 5)), path)
