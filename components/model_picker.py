@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components import messages, model_choice, resources, state
+from components.mounting import mount
 from components.opening import Asked
 
 if TYPE_CHECKING:
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from attention.model_config import ModelConfig
 
 POPOVER, TYPED, HEADS = "model_popover", "model_typed", "model_heads_typed"
+FOCUS = {"from": f".st-key-{POPOVER}", "to": ".st-key-model_list button:enabled"}
 POLL_S = 0.4
+MARKS = {True: ":material/radio_button_checked:", False: ":material/radio_button_unchecked:"}
 
 
 def draw(shown: Asked | None) -> None:
@@ -75,6 +78,7 @@ def _button(shown: Asked | None) -> None:
     )
     if behind.open:
         with behind:
+            mount("focus", "model_focus", FOCUS)
             _found(shown)
             _another()
             _memory(shown)
@@ -123,37 +127,29 @@ def details(found: "KnownModel", dtype: str, free: int | None = None) -> str:
 
 
 def _found(shown: Asked | None) -> None:
+    """A button for each model: the arrow keys of a radio would open every one they pass."""
     from attention.memory import free_memory
 
     known = {found.source: found for found in resources.models()}
-    asked = state.text("model")
-    sources = [*known, *([] if asked in known else [asked])]
     dtype, free = state.text("dtype"), free_memory(state.text("device"))
-
-    def captions(source: str) -> str:
-        if source in known:
-            return messages.plain(details(known[source], dtype, free))
-        if shown is not None and source == shown.source:
-            return messages.plain(sizes(resources.model(shown).config))
-        return ""
-
-    def title(source: str) -> str:
-        return messages.plain(known[source].title if source in known else source)
-
-    st.session_state[state.slot("model")] = asked
-    with st.container(key="model_list"):
-        st.radio(
-            "Models found here",
-            sources,
-            format_func=title,
-            captions=[captions(source) for source in sources],
-            key=state.slot("model"),
-            on_change=_choose_found,
-        )
-
-
-def _choose_found() -> None:
-    _choose(st.session_state[state.slot("model")])
+    st.markdown("Models found here")
+    with st.container(key="model_list", gap=None):
+        for place, (source, found) in enumerate(known.items()):
+            is_shown = shown is not None and source == shown.source
+            st.button(
+                messages.plain(found.title),
+                key=f"model_found_{place}",
+                type="tertiary",
+                icon=MARKS[is_shown],
+                disabled=found.config is None and not is_shown,
+                on_click=_choose,
+                args=(source,),
+            )
+            st.caption(messages.plain(details(found, dtype, free)))
+        if shown is not None and shown.source not in known:
+            name = messages.plain(shown.source)
+            st.button(name, key="model_by_path", type="tertiary", icon=MARKS[True])
+            st.caption(messages.plain(sizes(resources.model(shown).config)))
 
 
 def _choose(source: str) -> None:

@@ -46,8 +46,14 @@ def look_behind_the_button(page):
     return page
 
 
-def pick(page, source):
-    look_behind_the_button(page).radio(key="model_widget").set_value(source).run()
+def listed(page):
+    """The buttons of the models in the list, by their titles."""
+    buttons = [button for button in page.button if (button.key or "").startswith("model_found")]
+    return {button.label.replace("\\", ""): button for button in buttons}
+
+
+def pick(page, title):
+    listed(look_behind_the_button(page))[title].click().run()
     assert not page.exception
 
 

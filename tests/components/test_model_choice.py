@@ -30,7 +30,7 @@ def small(models_folder):
 
 def test_model_that_was_found_is_opened_and_named_in_the_address(small, shelf):
     page = open_page()
-    pick(page, small)
+    pick(page, "small")
     assert said(page) == []
     assert seen(page).source == small
     assert address(page, "model") == small
@@ -39,17 +39,16 @@ def test_model_that_was_found_is_opened_and_named_in_the_address(small, shelf):
 
 def test_layer_and_head_that_the_new_model_lacks_are_put_into_range_without_a_word(small):
     page = open_page(layer=3, head=7)
-    pick(page, small)
+    pick(page, "small")
     assert said(page) == []
     assert (page.session_state["layer"], page.session_state["head"]) == (0, 2)
 
 
-@pytest.mark.parametrize("ask", [pick, type_in])
-def test_broken_model_is_one_sentence_and_the_one_before_stays(models_folder, small, ask):
+def test_broken_model_is_one_sentence_and_the_one_before_stays(models_folder, small):
     (models_folder / "broken").mkdir()
     (models_folder / "broken" / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")
     page = open_page(model=small)
-    ask(page, str(models_folder / "broken"))
+    type_in(page, str(models_folder / "broken"))
     assert len(said(page)) == 1
     assert "broken" in said(page)[0]
     assert said(page)[0].endswith("small stays open.")
@@ -71,7 +70,7 @@ def test_path_that_leads_nowhere_is_one_sentence(written):
 def test_model_too_large_for_the_memory_is_refused_with_both_numbers(small, monkeypatch):
     page = open_page()
     monkeypatch.setattr(memory, "free_memory", lambda device="cpu": 1000)
-    pick(page, small)
+    pick(page, "small")
     assert len(said(page)) == 1
     assert "1.00 kB" in said(page)[0]
     assert "must be at least" in said(page)[0]
@@ -114,7 +113,7 @@ def impatient(monkeypatch):
 def test_old_model_is_shown_and_in_the_address_until_the_new_one_is_open(small, slow, impatient):
     page = open_page()
     impatient()
-    pick(page, small)
+    pick(page, "small")
     assert seen(page).source == "embedded"
     assert address(page, "model") is None
     assert page.button(key="stop_opening")
@@ -133,7 +132,7 @@ def model_choice_opening():
 def test_stop_keeps_the_old_model_and_opens_nothing(small, slow, impatient):
     page = open_page()
     impatient()
-    pick(page, small)
+    pick(page, "small")
     opening = model_choice_opening()
     page.button(key="stop_opening").click().run()
     assert opening.stopped
@@ -181,7 +180,7 @@ def test_model_that_another_tab_unloaded_is_not_opened_again_by_itself(small, sh
     assert len(said(page)) == 1
     assert "unloaded in another tab" in said(page)[0]
     assert seen(page).source == "embedded"
-    pick(page, small)
+    pick(page, "small")
     assert seen(page).source == small
 
 

@@ -8,7 +8,7 @@ from attention.model import LanguageModel
 from components import resources
 from components.model_picker import count, details
 from tests import builders
-from tests.components.model_page import look_behind_the_button, open_page, saved, seen
+from tests.components.model_page import listed, look_behind_the_button, open_page, saved, seen
 
 
 def test_line_of_a_model_has_sizes_dtype_and_the_memory_it_needs():
@@ -43,12 +43,20 @@ def test_parameters_are_counted_with_three_digits(numbers, said):
 def test_list_names_every_model_and_what_is_free(models_folder):
     source = saved(models_folder / "small")
     page = look_behind_the_button(open_page())
-    radio = page.radio(key="model_widget")
-    assert radio.options == ["embedded", "small"]
+    assert list(listed(page)) == ["embedded", "small"]
     assert any("of memory free on CPU" in note.value for note in page.caption)
     assert [button for button in page.button if button.key == "unload"] == []
-    radio.set_value(source).run()
+    listed(page)["small"].click().run()
+    assert seen(page).source == source
     assert look_behind_the_button(page).button(key="unload").label == "Unload small"
+
+
+def test_model_that_cannot_be_opened_is_listed_with_the_reason_and_no_choice(models_folder):
+    (models_folder / "broken").mkdir(parents=True)
+    (models_folder / "broken" / "config.json").write_text("{", encoding="utf-8")
+    page = look_behind_the_button(open_page())
+    assert listed(page)["broken"].disabled
+    assert any(note.value.startswith("Cannot be opened") for note in page.caption)
 
 
 def test_nothing_is_looked_for_before_the_list_is_opened(monkeypatch):
@@ -60,7 +68,7 @@ def test_model_by_its_path_is_in_the_list_while_it_is_shown(tmp_path):
     source = saved(tmp_path / "elsewhere")
     page = look_behind_the_button(open_page(model=source))
     assert seen(page).source == source
-    assert page.radio(key="model_widget").value == source
+    assert page.button(key="model_by_path").label.replace("\\", "") == source
 
 
 def test_way_that_the_model_cannot_be_run_in_is_not_offered(monkeypatch):
