@@ -77,7 +77,7 @@ def _button(shown: Asked | None) -> None:
         messages.plain(name), key=POPOVER, on_change="rerun", width="stretch", wrap=False
     )
     if behind.open:
-        with behind:
+        with behind, messages.errors_as_sentences():
             mount("focus", "model_focus", FOCUS)
             _found(shown)
             _another()
