@@ -18,7 +18,7 @@ STEP_S = 0.1
 KEYS = ("model", "device", "dtype", "model_heads")
 CHOSEN = "models_chosen"  # here, as opposed to named by a link
 SHOWN, LAST = "model_shown", "model_shown_last"
-NEW = "model_chosen_now"
+NEW, REFUSED = "model_chosen_now", "model_refused"
 HEADLESS = "model_without_heads"  # was refused because nothing says how many heads it has
 
 
@@ -74,7 +74,7 @@ def _refusal(wanted: Asked) -> str | None:
         return None
     return (
         f"{wanted.source} is not on this machine, and a link alone fetches nothing. To fetch it "
-        "from the Hugging Face hub, enter its name under Model."
+        "from the Hugging Face hub, press Open under Model."
     )
 
 
@@ -93,6 +93,7 @@ def _refused(opening: Opening | None, sentence: str | None, shown: Asked | None)
     name = "The embedded model" if embedded or shown is None else short(shown.source)
     if sentence is not None:
         messages.warn(f"{sentence} {name} {'is shown' if shown is None else 'stays open'}.")
+    st.session_state[REFUSED] = state.text("model")
     return _instead(shown)
 
 
@@ -119,6 +120,8 @@ def _show(wanted: Asked) -> None:
     last = st.session_state.get(LAST)
     st.session_state[SHOWN], st.session_state[LAST] = wanted, wanted
     st.session_state[HEADLESS] = None
+    if last is not None and last != wanted:
+        st.session_state[REFUSED] = ""
     if last is not None and (last.source, last.num_heads) != (wanted.source, wanted.num_heads):
         _fit(resources.model(wanted).config)
 
@@ -141,6 +144,11 @@ def headless() -> str | None:
     """The model that was refused because nothing says how many heads it has."""
     source: str | None = st.session_state.get(HEADLESS)
     return source
+
+
+def refused() -> str:
+    """The model that was refused last, to be put right or tried again; empty without."""
+    return str(st.session_state.get(REFUSED, ""))
 
 
 def choose(source: str, num_heads: int = 0) -> None:

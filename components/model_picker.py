@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 POPOVER, TYPED, HEADS = "model_popover", "model_typed", "model_heads_typed"
 FOCUS = {"from": f".st-key-{POPOVER}", "to": ".st-key-model_list button:enabled"}
 POLL_S = 0.4
+LONGEST_NAME = 1000  # characters
 MARKS = {True: ":material/radio_button_checked:", False: ":material/radio_button_unchecked:"}
 
 
@@ -158,20 +159,23 @@ def _choose(source: str) -> None:
 
 
 def _another() -> None:
-    st.text_input(
-        "Another: a folder, a file, or a name on the Hugging Face hub",
-        key=TYPED,
-        placeholder="path/to/model.safetensors, or owner/name",
-        max_chars=1000,
-        on_change=_choose_typed,
-    )
+    if TYPED not in st.session_state:  # the list has just been opened
+        st.session_state[TYPED] = model_choice.refused()[:LONGEST_NAME]
+    with st.container(key="model_another", horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Another: a folder, a file, or a name on the Hugging Face hub",
+            key=TYPED,
+            placeholder="path/to/model.safetensors, or owner/name",
+            max_chars=LONGEST_NAME,
+            on_change=_choose_typed,
+        )
+        st.button("Open", key="open_typed", on_click=_choose_typed)
 
 
 def _choose_typed() -> None:
     source = st.session_state[TYPED].strip()
     if source:
         _choose(source)
-        st.session_state[TYPED] = ""
 
 
 def _memory(shown: Asked | None) -> None:

@@ -5,6 +5,7 @@ its files. Tokens and runs are kept with their model and go with it.
 """
 
 import threading
+from contextlib import nullcontext
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _torch_is_there = threading.Event()
+_LOADING = threading.Lock()
 
 
 @st.cache_resource(show_spinner=False)
@@ -63,13 +65,16 @@ def _load(asked: Asked, progress: Progress) -> "LanguageModel":
     from attention.loading import load_model
 
     find_device(asked.device, asked.dtype)
-    return load_model(
-        asked.source,
-        device=asked.device,
-        dtype=DTYPES[asked.dtype],
-        num_heads=asked.num_heads,
-        progress=progress,
-    )
+    # In turns, so that two do not count on the same free memory; a download lets others pass.
+    turn = nullcontext() if must_be_fetched(asked.source) else _LOADING
+    with turn:
+        return load_model(
+            asked.source,
+            device=asked.device,
+            dtype=DTYPES[asked.dtype],
+            num_heads=asked.num_heads,
+            progress=progress,
+        )
 
 
 class Reader:

@@ -6,11 +6,22 @@ import weakref
 
 import pytest
 
-from attention import memory
+from attention import loading, memory
 from components import model_choice, resources
+from components.opening import Asked
 from components.shelf import Shelf
-from tests.components import model_page
-from tests.components.model_page import address, open_page, pick, said, saved, seen, type_in
+from tests import builders
+from tests.components.model_page import (
+    address,
+    book_file,
+    look_behind_the_button,
+    open_page,
+    pick,
+    said,
+    saved,
+    seen,
+    type_in,
+)
 
 LIMIT_S = 30
 
@@ -56,6 +67,29 @@ def test_broken_model_is_one_sentence_and_the_one_before_stays(models_folder, sm
     assert address(page, "model") == small
     page.run()
     assert said(page) == []
+    look_behind_the_button(page)
+    assert page.text_input(key="model_typed").value == str(models_folder / "broken")
+    saved(models_folder / "broken", num_layers=3)
+    page.button(key="open_typed").click().run()
+    assert seen(page).source == str(models_folder / "broken")
+
+
+def test_models_are_loaded_in_turns(monkeypatch):
+    # Two that each fit would else be found to fit beside each other.
+    inside, most = [], []
+
+    def load(source, **_):
+        inside.append(source)
+        most.append(len(inside))
+        threading.Event().wait(0.05)
+        inside.remove(source)
+        return builders.small_model()
+
+    monkeypatch.setattr(loading, "load_model", load)
+    shelf = Shelf(resources._load)
+    openings = [shelf.open(Asked(name), name) for name in ("embedded", "/", "/tmp")]
+    assert all(opening.wait(LIMIT_S) for opening in openings)
+    assert most == [1, 1, 1]
 
 
 @pytest.mark.parametrize("written", ["nowhere/at/all.gguf", "/etc", "a\0b", "x" * 5000, " ../.. "])
@@ -158,7 +192,8 @@ def test_link_alone_fetches_nothing(monkeypatch):
     assert len(said(page)) == 1
     assert "a link alone fetches nothing" in said(page)[0]
     assert seen(page).source == "embedded"
-    type_in(page, "owner/name")
+    assert look_behind_the_button(page).text_input(key="model_typed").value == "owner/name"
+    page.button(key="open_typed").click().run()
     assert len(said(page)) == 1
     assert "cannot be reached" in said(page)[0]
 
@@ -166,7 +201,7 @@ def test_link_alone_fetches_nothing(monkeypatch):
 def test_unloading_frees_the_model_and_shows_the_embedded_one(small, shelf):
     page = open_page(model=small, layer=0)
     model = weakref.ref(shelf.find(seen(page)).model)
-    model_page.look_behind_the_button(page).button(key="unload").click().run()
+    look_behind_the_button(page).button(key="unload").click().run()
     assert seen(page).source == "embedded"
     assert address(page, "model") is None
     gc.collect()
@@ -195,7 +230,7 @@ def test_new_file_under_the_same_name_is_opened_anew(models_folder, small, shelf
 
 def test_number_of_heads_that_a_file_does_not_say_can_be_given(models_folder, shelf):
     models_folder.mkdir()
-    source = model_page.book_file(models_folder / "book.pth", width=768)
+    source = book_file(models_folder / "book.pth", width=768)
     page = open_page(model=source)
     assert shelf.find(seen(page)).model.config.num_heads == 12  # GPT-2's at this width
     assert any("doesn't say how many" in note.value for note in page.caption)
@@ -207,7 +242,7 @@ def test_number_of_heads_that_a_file_does_not_say_can_be_given(models_folder, sh
 
 def test_number_of_heads_is_asked_for_where_nothing_tells_it(models_folder, shelf):
     models_folder.mkdir()
-    source = model_page.book_file(models_folder / "narrow.pth", width=14)
+    source = book_file(models_folder / "narrow.pth", width=14)
     page = open_page()
     type_in(page, source)
     assert len(said(page)) == 1
