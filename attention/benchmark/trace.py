@@ -103,9 +103,9 @@ class Trace:
         return overlap(lanes.values())
 
     @property
-    def threads(self) -> int:
-        """How many threads ran operators."""
-        return len({operator.thread for operator in self.operators})
+    def threads_of_heads(self) -> int:
+        """How many threads ran the heads' operators; what is the layer's may be on another."""
+        return len({found.thread for found in self.operators if found.head is not None})
 
     def shares(self) -> dict[str, float]:
         """The kinds by their share of all the time spent; sums to 1."""

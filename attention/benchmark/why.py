@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from attention.benchmark.settings import BenchmarkSettings
     from attention.benchmark.summary import Row
 
+POOL = "threads"  # the implementation whose heads may run at once
 SMALL_SHARE = 0.005  # of the time: not worth a word
 MANY_FAULTS = 1000  # a pass: a few tenths of a millisecond
 
@@ -26,6 +27,12 @@ def why(found: Trace, implementation: str) -> list[str]:
     """
     title = IMPLEMENTATIONS[implementation].title  # such as Loop
     said = [_concurrency(found, title), _calls(found, title), _shares(found)]
+    if implementation == POOL and len(found.heads) > 1 and found.threads_of_heads == 1:
+        said.insert(
+            1,
+            "Its pool has one thread, as torch may use one: with two or more (Advanced on the "
+            "page, --threads in the shell) heads can overlap.",
+        )
     if found.disturbed is not None:
         said.append(
             f"{found.disturbed[:1].upper()}{found.disturbed[1:]} meanwhile: the time of this pass, "
@@ -44,7 +51,7 @@ def _concurrency(found: Trace, title: str) -> str:
         )
     if count == 1:
         return f"There is one head, so that nothing can overlap: it takes {span}."
-    threads = f"{found.threads} thread{'' if found.threads == 1 else 's'}"
+    threads = f"{found.threads_of_heads} thread{'' if found.threads_of_heads == 1 else 's'}"
     if found.overlap == 0:
         return (
             f"No two heads run at once: the operators of the {count} heads follow each other "
@@ -59,10 +66,10 @@ def _concurrency(found: Trace, title: str) -> str:
 def _calls(found: Trace, title: str) -> str:
     count = len(found.heads)
     if not count:
-        return f"{title} dispatches {found.calls} operators, for all heads together."
+        return f"{title} dispatches {found.calls:,} operators, for all heads together."
     outside = found.calls - found.calls_in_heads
     return (
-        f"{title} dispatches {found.calls} operators: {_each(found.calls_in_heads, count)} for "
+        f"{title} dispatches {found.calls:,} operators: {_each(found.calls_in_heads, count)} for "
         f"{'the head' if count == 1 else f'each of {count} heads'}, and {outside} for the layer."
     )
 

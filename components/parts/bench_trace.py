@@ -41,6 +41,8 @@ def draw(asked: Asked) -> None:
         with st.spinner("Tracing one pass …"):
             found = _trace(asked.settings.family, asked.heads, name)
         _show(found, name, asked.heads)
+        if asked.settings.passes != "forward":
+            st.caption("A forward pass over the whole text is traced, whatever is timed above.")
 
 
 @st.cache_data(max_entries=KEPT, show_spinner=False)

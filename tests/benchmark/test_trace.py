@@ -54,7 +54,7 @@ def test_overlap_counts_only_operators_of_different_heads():
     apart, at_once = analyse(two_heads(150)), analyse(two_heads(120))
     assert apart.overlap == 0
     assert at_once.overlap == 10  # 115 to 135 and 125 to 145
-    assert at_once.threads == 2
+    assert at_once.threads_of_heads == 2
 
 
 def test_every_microsecond_is_spent_on_something():

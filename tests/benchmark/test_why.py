@@ -45,6 +45,21 @@ def test_heads_at_once_are_told_with_how_long():
     )
 
 
+def test_pool_of_one_thread_is_told_as_why_nothing_overlaps():
+    """The layer's own operators are on another thread, which has no part in it."""
+    on_the_pool = replace(LOOP, operators=(*LOOP.operators, operator(None, 1000, 1010, thread=2)))
+    first, why_not, *_ = why(on_the_pool, "threads")
+    assert "follow each other on 1 thread, " in first
+    assert why_not.startswith("Its pool has one thread, ")
+    assert not any("pool" in said for said in why(on_the_pool, "looped"))
+    two = replace(LOOP, operators=(operator(0, 0, 400), operator(1, 500, 1000, thread=2)))
+    assert not any("pool" in said for said in why(two, "threads"))
+
+
+def test_operators_by_the_thousand_are_written_so():
+    assert "dispatches 1,438 operators: " in why(replace(LOOP, calls=1438), "looped")[1]
+
+
 def test_heads_that_differ_in_their_operators_are_told_by_their_mean():
     assert "89.5 for each of 2 heads" in why(replace(LOOP, calls_in_heads=179), "looped")[1]
 
