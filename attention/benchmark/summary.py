@@ -85,18 +85,18 @@ def lines(settings: BenchmarkSettings, table: Sequence[Row]) -> dict[str, Line]:
 def crossover(table: Sequence[Row]) -> float | None:
     """The head count at which loop and batch change places; None where one is always ahead.
 
-    Between two head counts at which the loop clearly wins and clearly loses, as if times grew
-    evenly from one to the other.
+    None as well where they change places more than once: no head count parts those of the loop
+    from those of the batch. Between two head counts at which the loop clearly wins and clearly
+    loses, as if times grew evenly from one to the other.
     """
     compared = [row for row in table if row.loop_wins or (row.ratio or 0) >= 1 + CLEAR]
-    for before, after in pairwise(compared):
-        if before.loop_wins != after.loop_wins:
-            lead, later = (
-                row.by_name[BATCH].median - row.by_name[LOOP].median for row in (before, after)
-            )
-            share = lead / (lead - later)
-            return before.num_heads + share * (after.num_heads - before.num_heads)
-    return None
+    changes = [pair for pair in pairwise(compared) if pair[0].loop_wins != pair[1].loop_wins]
+    if len(changes) != 1:
+        return None
+    [(before, after)] = changes
+    lead, later = _lead(before), _lead(after)
+    share = lead / (lead - later)
+    return before.num_heads + share * (after.num_heads - before.num_heads)
 
 
 def sentences(settings: BenchmarkSettings, table: Sequence[Row]) -> list[str]:

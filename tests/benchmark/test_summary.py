@@ -116,6 +116,11 @@ def test_crossover_is_where_the_lines_between_the_points_meet():
     assert crossover(table((4, 9.0, 10.0), (8, 13.0, 10.0))) == pytest.approx(5.0)
 
 
+def test_times_that_change_places_twice_have_no_crossover():
+    """The batch led at 1 head and from 3 on, the loop at 2; the chart said "about 1.2 heads"."""
+    assert crossover(table((1, 1.1, 1.0), (2, 1.0, 1.2), (3, 2.0, 1.0))) is None
+
+
 def test_even_times_are_no_crossover():
     assert crossover(table((1, 1.0, 1.0), (2, 1.02, 1.0), (4, 2.0, 1.0))) is None
 
