@@ -52,10 +52,25 @@ class Step:
         )
 
 
-def letters(settings: BenchmarkSettings) -> str:
-    """What the letters of the formulas stand for."""
+def letters(settings: BenchmarkSettings, num_heads: int) -> str:
+    """What the letters of the formulas stand for, and what each is at one head count."""
     tokens = PASSES[settings.passes].tokens.format("T")
-    return f"B sequences of {tokens}, H heads and K kv heads of d features"
+    sizes = Sizes.of(settings, num_heads)
+    config = sizes.config
+    values = {
+        "B": sizes.batch,
+        "T": sizes.seq_len,
+        "H": num_heads,
+        "K": config.num_kv_heads,
+        "d": config.head_dim,
+        "d_in": config.d_in,
+        "d_model": config.d_model,
+    }
+    here = ", ".join(f"{letter} = {value:,}" for letter, value in values.items())
+    return (
+        f"B sequences of {tokens}, H heads and K kv heads of d features: {here}, "
+        f"{sizes.itemsize} bytes a number"
+    )
 
 
 def steps(settings: BenchmarkSettings, num_heads: int) -> list[Step]:

@@ -117,7 +117,7 @@ def formulas(settings: "BenchmarkSettings") -> Iterator[str]:
 
     num_heads = max(settings.heads)
     yield ""
-    yield f"FLOPs and bytes by formula at {num_heads} heads; {letters(settings)}:"
+    yield f"FLOPs and bytes by formula at {num_heads} heads; {letters(settings, num_heads)}:"
     yield from map(str, steps(settings, num_heads))
     yield EXPLAINED
 

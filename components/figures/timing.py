@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from components.figures.labels import escaped
 from components.figures.quantities import QUANTITIES, Quantity
 from components.figures.timing_axes import CROSS, layout
-from components.figures.timing_hover import hover, title
+from components.figures.timing_hover import cut, hover, title
 from components.theme import Ink, mark
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ POINT, OUTLINE = 13, 3
 OTHER_POINT, OTHER_LINE = 8, 2.5
 MOST_NAMED = 3  # of the failures at one head count
 LAST = 2000  # in the legend, where Plotly's own rank is 1000
-LONGEST_NAME = 48  # characters of another machine in the legend
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
         mode="lines+markers",
         line={"color": ink.muted, "dash": "dot", "width": OTHER_LINE},
         marker={"symbol": "circle", "size": OTHER_POINT},
-        name=f"Dotted: {escaped(place[:LONGEST_NAME])}",
+        name=f"Dotted: {escaped(cut(place))}",
         legendrank=LAST + 1,
     )
     return [*found, key]

@@ -11,7 +11,8 @@ FONT_PX = 15
 FONT = '"Source Sans", sans-serif'
 CROSS = 18  # px: what failed stands on the axis of heads, above its numbers
 LEGEND_PX = 60  # two lines of it, so that the picture stays where it is when one is added
-STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # where an axis may end, times a power of 10
+# Where an axis may end, times a power of 10.
+STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def layout(timing: "Timing", ink: Ink) -> dict[str, Any]:

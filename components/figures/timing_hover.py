@@ -7,6 +7,8 @@ from components.figures.labels import escaped
 if TYPE_CHECKING:
     from attention.benchmark import Measurement
 
+LONGEST_NAME = 48  # characters of another machine in the legend
+
 
 def hover(m: "Measurement", ratio: float | None = None, *, place: str = "") -> str:
     """Everything about one point.
@@ -34,6 +36,13 @@ def hover(m: "Measurement", ratio: float | None = None, *, place: str = "") -> s
     said += [_equality(m)] if m.equal is not None else []
     said += [escaped(reason) for reason in (m.disturbed, m.error) if reason]
     return "<br>".join(said)
+
+
+def cut(name: str) -> str:
+    """As many words of a machine's name as the legend has room for."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME].rsplit(' ', 1)[0].rstrip(',')} …"
 
 
 def title(name: str) -> str:

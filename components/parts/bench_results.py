@@ -151,7 +151,8 @@ def shape_words(settings: "BenchmarkSettings", num_heads: int) -> str:
 
     config = settings.config(num_heads)
     d_in, d_out, dim = config.d_in, config.d_out, config.head_dim
-    queries = PASSES[settings.passes].positions(settings.seq_len).queries.value
+    timed = PASSES[settings.passes]
+    queries = timed.positions(settings.seq_len).queries.value
     x = (settings.batch, queries, d_in)
     heads = f"{num_heads} {'head' if num_heads == 1 else 'heads'}"
     if settings.reading == "total":
@@ -161,8 +162,10 @@ def shape_words(settings: "BenchmarkSettings", num_heads: int) -> str:
     loop, batch = f"{num_heads} × {(dim, d_in)}", f"{(d_out, d_in)}"
     through = f", W_O {(config.d_model, d_out)}" if config.out_proj else ", no W_O"
     out = (settings.batch, queries, config.d_model)
+    # As many queries as tokens need no word; one after a text does.
+    tokens = f", {timed.tokens.format(f'{settings.seq_len:,}')}" if timed.extra else ""
     return (
-        f"{meaning}. Input {x}; W_query of the loop {loop}, of the batch {batch}{through}; "
+        f"{meaning}. Input {x}{tokens}; W_query of the loop {loop}, of the batch {batch}{through}; "
         f"output {out}."
     )
 
@@ -200,7 +203,7 @@ def _formulas(asked: Asked) -> None:
             hide_index=True,
             key="bench_formulas",
         )
-        st.caption(plain(f"{letters(asked.settings)}. {EXPLAINED}"))
+        st.caption(plain(f"{letters(asked.settings, asked.heads)}. {EXPLAINED}"))
 
 
 METHOD = (

@@ -1,5 +1,6 @@
 """The strip at the bottom: what the loop over heads costs on this text, measured now."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -226,8 +227,10 @@ def bar_rows(timing: Timing) -> list[dict[str, Any]]:
 
 
 def milliseconds(value: float) -> str:
-    """A time with three significant figures: 0.0213 ms, 2.31 ms, 1,230 ms."""
-    return f"{float(f'{value:.3g}'):,.10g} ms"
+    """A time with three significant figures: 0.0213 ms, 2.30 ms, 1,230 ms."""
+    rounded = float(f"{value:.3g}")
+    decimals = max(0, 2 - math.floor(math.log10(rounded))) if rounded else 0
+    return f"{rounded:,.{decimals}f} ms"
 
 
 def verdict(timing: Timing) -> str:

@@ -29,5 +29,9 @@ def test_steps_add_up_to_the_point():
 
 
 def test_letters_say_what_is_computed():
-    assert letters(settings()).startswith("B sequences of T tokens, ")
-    assert letters(settings(passes="decode")).startswith("B sequences of 1 token after T, ")
+    assert letters(settings(), 3) == (
+        "B sequences of T tokens, H heads and K kv heads of d features: B = 2, T = 11, H = 3, "
+        "K = 3, d = 5, d_in = 7, d_model = 15, 4 bytes a number"
+    )
+    decode = letters(settings(passes="decode"), 3)
+    assert decode.startswith("B sequences of 1 token after T, ")

@@ -7,6 +7,7 @@ from attention.benchmark.imported import Run
 from attention.benchmark.summary import lines, rows
 from components.figures.quantities import QUANTITIES
 from components.figures.timing import Timing, timing_figure
+from components.figures.timing_hover import cut
 from components.theme import DARK, LIGHT, MARKS
 from tests.components.bench_builders import NAMES, point, settings
 
@@ -216,6 +217,13 @@ def test_other_run_is_dotted_with_small_points_and_named_by_its_machine():
     assert "NVIDIA &lt;H200&gt;, float32" in loop.hovertext[0]
     named = [trace.name for trace in laid if trace.showlegend is not False]
     assert named == ["Dotted: NVIDIA &lt;H200&gt;, float32"]
+
+
+def test_long_name_of_another_machine_is_seen_to_be_cut():
+    """It ended in the middle of a word: "1 thread, float"."""
+    assert cut("AMD EPYC 7763, 1 thread, float32") == "AMD EPYC 7763, 1 thread, float32"
+    long = cut("AMD EPYC 7763 64-Core Processor, 1 thread, float32")
+    assert long == "AMD EPYC 7763 64-Core Processor, 1 thread …"
 
 
 def test_other_run_ends_where_the_axis_ends_and_fits_it():

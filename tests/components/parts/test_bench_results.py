@@ -38,5 +38,5 @@ def test_work_is_told_in_words(progress, said):
 
 def test_shapes_of_a_decode_step_are_those_of_one_token():
     said = shape_words(settings(d_out=48, d_in=7, passes="decode"), 4)
-    assert "Input (1, 1, 7)" in said
+    assert "Input (1, 1, 7), 1 token after 11; W_query" in said
     assert said.endswith("output (1, 1, 48).")

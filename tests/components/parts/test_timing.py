@@ -27,7 +27,14 @@ def test_times_within_five_percent_are_the_same():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.02134, "0.0213 ms"), (2.306, "2.31 ms"), (1234.5, "1,230 ms")]
+    ("value", "said"),
+    [
+        (0.02134, "0.0213 ms"),
+        (2.306, "2.31 ms"),
+        (8.704, "8.70 ms"),
+        (1234.5, "1,230 ms"),
+        (0, "0 ms"),
+    ],
 )
 def test_times_have_three_significant_figures(value, said):
     assert milliseconds(value) == said
