@@ -18,9 +18,4 @@ def blank_model(
         name: what a person sees.
     """
     with torch.device("meta"):
-        model = LanguageModel(config, tokenizer, name=name)
-    for module in model.modules():
-        for key, buffer in module.named_buffers(recurse=False):
-            if buffer.is_meta:  # an empty mask; angles are made on the CPU
-                module.register_buffer(key, torch.zeros(buffer.shape, dtype=buffer.dtype), False)
-    return model
+        return LanguageModel(config, tokenizer, name=name)  # angles are made on the CPU

@@ -1,6 +1,7 @@
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from attention.masks import CausalMask
+from attention.masks import SQUARES, CausalMask, reach
 
 CPU = torch.device("cpu")
 
@@ -19,13 +20,31 @@ def test_shorter_text_after_a_longer_one_gets_its_own_corner():
     long, short = mask(11, CPU), mask(5, CPU)
     torch.testing.assert_close(short, long[:5, :5])
     torch.testing.assert_close(mask(11, CPU), torch.ones(11, 11).tril().bool())
-    assert mask.allowed.shape == (11, 11)  # what was made is kept
 
 
-def test_mask_follows_the_module_to_another_device():
-    mask = CausalMask()
-    mask(5, CPU)
-    assert mask.to("meta").allowed.device.type == "meta"
+def test_masks_of_a_window_share_one_square():
+    # Each layer kept a square of its own: 30 layers at 8,192 tokens were 2 GB.
+    first, second = CausalMask()(7, CPU), CausalMask()(5, CPU)
+    assert first.data_ptr() == second.data_ptr()
+    assert CausalMask(window=9)(7, CPU).data_ptr() == first.data_ptr()  # leaves nothing out
+    torch.testing.assert_close(CausalMask(window=2)(7, CPU), first.triu(-1))
+    torch.testing.assert_close(CausalMask(window=3)(7, CPU), first.triu(-2))
+    torch.testing.assert_close(CausalMask(window=2)(5, CPU), second.triu(-1))
+
+
+def test_square_of_a_tracer_is_not_shared():
+    SQUARES.pop((2, CPU), None)
+    with FakeTensorMode():
+        CausalMask(window=2)(5, CPU)
+    assert (2, CPU) not in SQUARES
+
+
+def test_part_of_a_mask_is_its_cut():
+    queries, keys = torch.arange(5, 9), torch.arange(2, 9)
+    for window in (None, 1, 3, 20):
+        torch.testing.assert_close(
+            reach(queries, keys, window), CausalMask(window)(11, CPU)[5:9, 2:9]
+        )
 
 
 def test_mask_is_made_where_the_scores_are():

@@ -278,7 +278,7 @@ def build_attention(
     module.get_submodule(module.kept_in).load_state_dict(state, assign=True)
     for part in module.modules():
         if isinstance(part, CausalMask):
-            part.allowed = part.begin(device)
+            part.begin(device)
     if pytorch.device(device).type not in entry.trains_on:
         module.requires_grad_(False)
     if compiled:

@@ -20,12 +20,18 @@ class FloatMask(CausalMask):
         window: see `CausalMask`.
     """
 
-    def __init__(self, context_length: int, window: int | None = None) -> None:
-        self.side = context_length
-        super().__init__(window)
+    allowed: Tensor
 
-    def begin(self, device: str | torch.device | None = None) -> Tensor:
-        """The whole square, once and for all."""
+    def __init__(self, context_length: int, window: int | None = None) -> None:
+        super().__init__(window)
+        self.side = context_length
+        self.register_buffer("allowed", self._blocked(None), persistent=False)
+
+    def begin(self, device: str | torch.device) -> None:
+        """Make the whole square, once and for all."""
+        self.allowed = self._blocked(device)
+
+    def _blocked(self, device: str | torch.device | None) -> Tensor:
         blocked = torch.ones(self.side, self.side, device=device).triu(diagonal=1)
         if self.window is not None:
             blocked += torch.ones(self.side, self.side, device=device).tril(-self.window)
