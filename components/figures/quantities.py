@@ -21,6 +21,7 @@ class Quantity:
         limit: what plain matrix products reach at a head count; None without a limit.
         column: the title of an implementation's column in the table, after its name.
         whole: whether it counts things.
+        timed: whether other programs can disturb it: what is counted is the same on a busy machine.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Quantity:
     limit: "Callable[[Row], float | None]"
     column: str
     whole: bool = False
+    timed: bool = False
 
     def axis(self, settings: "BenchmarkSettings") -> str:
         """What the axis says."""
@@ -74,9 +76,15 @@ def _no_limit(_row: "Row") -> None:
 QUANTITIES: dict[str, Quantity] = {
     entry.key: entry
     for entry in (
-        Quantity("time", "Time", "ms", _time, _least, "ms (p10–p90)"),
+        Quantity("time", "Time", "ms", _time, _least, "ms (p10–p90)", timed=True),
         Quantity(
-            "share", "Share of limit", "% of plain matrix products' FLOP/s", _share, _whole, "%"
+            "share",
+            "Share of limit",
+            "% of plain matrix products' FLOP/s",
+            _share,
+            _whole,
+            "%",
+            timed=True,
         ),
         Quantity("memory", "Memory", "MB held at once", _memory, _no_limit, "MB"),
         Quantity("operators", "Operators", "operators", _operators, _no_limit, "operators", True),

@@ -47,6 +47,10 @@ class Timing:
     quantity: Quantity = QUANTITIES["time"]
     other: "Run | None" = None
 
+    def hollow(self, m: "Measurement") -> bool:
+        """Whether other programs may have changed what is drawn of a point."""
+        return self.quantity.timed and m.disturbed is not None
+
     def points(self) -> "list[Measurement]":
         """All that is measured here."""
         return [m for row in self.rows for m in row.by_name.values()]
@@ -115,7 +119,7 @@ def _traces(timing: Timing, name: str, ink: Ink) -> list[go.Scatter]:
         y=[value for _, _, value in timed],
         mode="markers",
         marker={
-            "color": [ink.page if m.disturbed else look.colour for _, m, _ in timed],
+            "color": [ink.page if timing.hollow(m) else look.colour for _, m, _ in timed],
             "line": {"color": look.colour, "width": OUTLINE},
             "symbol": look.symbol,
             "size": POINT,
@@ -183,7 +187,7 @@ def _other(timing: Timing, ink: Ink) -> list[go.Scatter]:
                 mode="lines+markers",
                 line={"color": look.colour, "dash": "dot", "width": OTHER_LINE},
                 marker={
-                    "color": [ink.page if m.disturbed else look.colour for m, _ in pairs],
+                    "color": [ink.page if timing.hollow(m) else look.colour for m, _ in pairs],
                     "line": {"color": look.colour, "width": 1.5},
                     "symbol": look.symbol,
                     "size": OTHER_POINT,
@@ -222,7 +226,7 @@ def _hollow(timing: Timing, ink: Ink) -> go.Scatter:
         },
         name="Hollow: disturbed",
         legendrank=LAST + 2,
-        showlegend=any(m.ok and m.disturbed for m in shown),
+        showlegend=any(m.ok and timing.hollow(m) for m in shown),
     )
 
 

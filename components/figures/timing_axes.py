@@ -23,6 +23,7 @@ def layout(timing: "Timing", ink: Ink) -> dict[str, Any]:
         "tickfont": {"size": FONT_PX, "color": ink.muted},
         "title": {"font": {"size": FONT_PX, "color": ink.text}},
         "zeroline": False,
+        "separatethousands": True,
         "rangemode": "tozero",
     }
     # A range that the reader zoomed stays while points are added, not in another benchmark.

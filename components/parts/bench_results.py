@@ -201,6 +201,7 @@ def _formulas(asked: Asked) -> None:
                 "= ": [in_bytes(step.bytes) for step in found],
             },
             hide_index=True,
+            height=bench_table.height(len(found)),
             key="bench_formulas",
         )
         st.caption(plain(f"{letters(asked.settings, asked.heads)}. {EXPLAINED}"))

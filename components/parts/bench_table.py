@@ -1,7 +1,7 @@
 """The measurements as a table, and as files: what the chart shows, for those who cannot see it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -12,12 +12,23 @@ if TYPE_CHECKING:
     from attention.benchmark.summary import Row
 
 NOTHING = "–"
+MOST_ROWS = 20  # that are shown without a scroll bar of the table's own
 
 
 def draw(settings: "BenchmarkSettings", rows: "Sequence[Row]", quantity: Quantity) -> None:
     """A row for each head count."""
     if rows:
-        st.dataframe(columns(settings, rows, quantity), hide_index=True, key="bench_table")
+        st.dataframe(
+            columns(settings, rows, quantity),
+            hide_index=True,
+            height=height(len(rows)),
+            key="bench_table",
+        )
+
+
+def height(rows: int) -> Literal["content", "auto"]:
+    """How high a table is: all of it where that is about a window's height, else ten rows."""
+    return "content" if rows <= MOST_ROWS else "auto"
 
 
 def columns(

@@ -79,6 +79,16 @@ def test_disturbed_point_is_hollow_with_the_reason_in_its_hover():
     assert "1.3 of 2 cores" in points.hovertext[1]
 
 
+def test_what_is_counted_is_not_disturbed():
+    """Memory and operators were hollow on a busy machine, which counts the same."""
+    changes = {("looped", 2): {"disturbed": "busy"}}
+    for figure, hollow in (("share", True), ("memory", False), ("operators", False)):
+        drawn = timing_figure(timing(1, 2, changes=changes, figure=figure), LIGHT)
+        assert (LIGHT.page in traces(drawn, "looped")[2].marker.color) is hollow
+        key = next(trace for trace in drawn.data if trace.name == "Hollow: disturbed")
+        assert key.showlegend is hollow
+
+
 def test_legend_says_what_hollow_is_while_there_is_such_a_point():
     changes = {("sdpa", 2): {"disturbed": "busy"}}
     shown = [timing_figure(timing(1, 2, changes=c), LIGHT) for c in ({}, changes)]

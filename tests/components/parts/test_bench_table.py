@@ -2,7 +2,7 @@ import pytest
 
 from attention.benchmark.summary import rows
 from components.figures.quantities import QUANTITIES
-from components.parts.bench_table import columns
+from components.parts.bench_table import columns, height
 from tests.components.bench_builders import point, settings
 
 
@@ -86,3 +86,9 @@ def test_what_is_not_possible_makes_no_row_unequal():
     assert found["Note"] == ["it has no KV cache"]
     everything = {(name, 2): gone for name in ("looped", "batched", "sdpa")}
     assert table(2, changes=everything)["Equal"] == ["–"]
+
+
+def test_table_of_a_window_s_height_has_no_scroll_bar_of_its_own():
+    """Of 12 head counts two were out of sight."""
+    assert height(12) == "content"
+    assert height(75) == "auto"
