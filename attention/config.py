@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from math import inf, isqrt
 
-from attention.errors import ConfigError, is_number, require_positive
-
-LARGEST = 1 << 40  # of any size: beyond every machine, and small enough to look for divisors
+from attention.errors import ConfigError, is_number, require_size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +47,7 @@ class AttentionConfig:
     def __post_init__(self) -> None:
         """Check every size and the combination of heads."""
         for name in ("d_in", "num_heads", "head_dim", "context_length", "num_kv_heads", "d_model"):
-            _require_size(name, getattr(self, name))
+            require_size(name, getattr(self, name))
         if self.num_heads % self.num_kv_heads:
             raise ConfigError(
                 f"num_kv_heads must divide num_heads; got {self.num_kv_heads} kv heads for "
@@ -62,7 +60,7 @@ class AttentionConfig:
             if value is not None and (not is_number(value) or not 0.0 < value < inf):
                 raise ConfigError(f"{name} must be a number above 0; got {value!r}.")
         if self.window is not None:
-            _require_size("window", self.window)
+            require_size("window", self.window)
         if not self.out_proj and self.d_model != self.d_out:
             raise ConfigError(
                 f"d_model must equal d_out without out_proj; got {self.d_model} and {self.d_out}."
@@ -109,8 +107,8 @@ class AttentionConfig:
         Example:
             `AttentionConfig.total(768, 768, 12, 1024).head_dim` is 64.
         """
-        _require_size("d_out", d_out)
-        _require_size("num_heads", num_heads)
+        require_size("d_out", d_out)
+        require_size("num_heads", num_heads)
         if d_out % num_heads:
             raise ConfigError(_indivisible(d_out, num_heads))
         return cls(
@@ -150,8 +148,8 @@ class AttentionConfig:
         Example:
             `AttentionConfig.per_head(3, 2, 2, 6).d_out` is 4.
         """
-        _require_size("d_out_per_head", d_out_per_head)
-        _require_size("num_heads", num_heads)
+        require_size("d_out_per_head", d_out_per_head)
+        require_size("num_heads", num_heads)
         return cls.total(
             d_in,
             d_out_per_head * num_heads,
@@ -169,12 +167,6 @@ def divisors(n: int) -> list[int]:
     """The whole numbers that divide n, rising: the head counts that a total of n allows."""
     small = [d for d in range(1, isqrt(n) + 1) if n % d == 0]
     return small + [n // d for d in reversed(small) if d * d != n]
-
-
-def _require_size(name: str, value: int) -> None:
-    require_positive(name, value)
-    if value > LARGEST:
-        raise ConfigError(f"{name} must be at most {LARGEST}; got {value}.")
 
 
 def _indivisible(d_out: int, num_heads: int) -> str:

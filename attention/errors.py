@@ -9,6 +9,8 @@ import operator
 from typing import SupportsIndex
 
 SEEDS = 1 << 63  # what torch's generator takes
+LARGEST = 1 << 40  # of any size: beyond every machine, and small enough to look for divisors
+SHOWN = 60  # characters of a value in an error
 
 
 class HeadscopeError(ValueError):
@@ -38,7 +40,24 @@ def require_positive(name: str, value: int) -> None:
         ConfigError: when `value` is not an int (bool counts as none) or is below 1.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        raise ConfigError(f"{name} must be a whole number of at least 1; got {shown(value)}.")
+
+
+def require_size(name: str, value: int) -> None:
+    """Refuse anything but a whole number of at least 1 that something could be as large as.
+
+    Raises:
+        ConfigError: when it is none, or above LARGEST.
+    """
+    require_positive(name, value)
+    if value > LARGEST:
+        raise ConfigError(f"{name} must be at most {LARGEST}; got {shown(value)}.")
+
+
+def shown(value: object) -> str:
+    """How an error writes a value that somebody gave: cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def require_choice(name: str, value: str, choices: "tuple[str, ...] | list[str]") -> None:
@@ -48,7 +67,7 @@ def require_choice(name: str, value: str, choices: "tuple[str, ...] | list[str]"
         ConfigError: when `value` is not among `choices`.
     """
     if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {shown(value)}.")
 
 
 def whole(value: object) -> int | None:
@@ -62,10 +81,13 @@ def whole(value: object) -> int | None:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is an int or a float that is finite (bool counts as none)."""
+    """Whether it is an int or a float that is finite (bool counts as none), as a float too."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return -math.inf < value < math.inf  # a whole number may be too large for a float
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that is too large for a float
+        return False
 
 
 def require_seed(value: int) -> None:
@@ -90,7 +112,7 @@ def require_index(name: str, value: int, count: int) -> int:
     """
     index = whole(value)
     if index is None or not 0 <= index < count:
-        raise ConfigError(f"{name} must be 0 to {count - 1}; got {value!r}.")
+        raise ConfigError(f"{name} must be 0 to {count - 1}; got {shown(value)}.")
     return index
 
 

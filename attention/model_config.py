@@ -15,7 +15,8 @@ from attention.errors import (
     is_number,
     require_choice,
     require_index,
-    require_positive,
+    require_size,
+    shown,
 )
 from attention.rotary import PLAIN_ROPE, Rope
 
@@ -114,16 +115,16 @@ class ModelConfig:
     def __post_init__(self) -> None:
         """Check the sizes that AttentionConfig does not."""
         for name in ("vocab_size", "num_layers"):
-            require_positive(name, getattr(self, name))
+            require_size(name, getattr(self, name))
         for name in ("d_mlp", "positions", "embed_dim"):
             if getattr(self, name) is not None:
-                require_positive(name, getattr(self, name))
+                require_size(name, getattr(self, name))
         for name in ("norm_eps", "embed_scale", "logit_cap"):
             value = getattr(self, name)
             if name == "logit_cap" and value is None:
                 continue
             if not is_number(value) or not 0 < value < inf:
-                raise ConfigError(f"{name} must be a number above 0; got {value!r}.")
+                raise ConfigError(f"{name} must be a number above 0; got {shown(value)}.")
         for name, choices in (("norm", get_args(Norm)), ("residual", get_args(Residual))):
             require_choice(name, getattr(self, name), choices)
         require_choice("activation", self.activation, list(ACTIVATIONS))

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from attention.errors import ConfigError, is_number
+from attention.errors import ConfigError, is_number, shown
 
 
 @runtime_checkable
@@ -50,7 +50,7 @@ class _Stretched:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type is not bool and (not is_number(value) or not 0 < value < math.inf):
-                raise ConfigError(f"{field.name} must be a number above 0; got {value!r}.")
+                raise ConfigError(f"{field.name} must be a number above 0; got {shown(value)}.")
         if self.factor < 1:
             raise ConfigError(f"factor must be at least 1; got {self.factor!r}.")
 

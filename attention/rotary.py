@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention.errors import ConfigError, is_number, require_positive
+from attention.errors import ConfigError, is_number, require_positive, shown
 from attention.rope_scaling import Scaling
 
 PREPARED = 4_096  # positions whose angles are worked out at once; the rest when they are needed
@@ -38,7 +38,7 @@ class Rope:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if not is_number(self.theta) or self.theta <= 0:
-            raise ConfigError(f"rope_theta must be a number above 0; got {self.theta!r}.")
+            raise ConfigError(f"rope_theta must be a number above 0; got {shown(self.theta)}.")
         if self.rotary_dim is not None:
             require_positive("rotary_dim", self.rotary_dim)
 

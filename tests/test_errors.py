@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from attention.errors import (
+    LARGEST,
     ConfigError,
     DeviceError,
     HeadscopeError,
@@ -13,6 +14,7 @@ from attention.errors import (
     require_head,
     require_positive,
     require_seed,
+    require_size,
 )
 
 
@@ -72,5 +74,20 @@ def test_no_seed(value):
 
 
 def test_numbers():
-    assert all(map(is_number, (0, -1.5, 10**400)))
-    assert not any(map(is_number, (True, "1", None, float("nan"), float("inf"))))
+    assert all(map(is_number, (0, -1.5, 10**300)))
+    assert not any(map(is_number, (True, "1", None, float("nan"), float("inf"), 10**400)))
+
+
+def test_size_beyond_every_machine_is_refused():
+    require_size("size", LARGEST)
+    with pytest.raises(ConfigError, match=r"size must be at most 1099511627776; got 1099511627777"):
+        require_size("size", LARGEST + 1)
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("value", ["x" * 10_000, list(range(10_000)), 10**4_000])
+def test_long_value_is_cut(value):
+    with pytest.raises(ConfigError) as error:
+        require_size("size", value)
+    assert len(str(error.value)) < 150
+    assert str(error.value).endswith("….")

@@ -6,9 +6,16 @@ from typing import Any, Literal, get_args
 
 from attention.benchmark.load import usable_cores
 from attention.benchmark.passes import PASSES
-from attention.config import LARGEST, AttentionConfig
+from attention.config import AttentionConfig
 from attention.devices import DTYPES
-from attention.errors import ConfigError, is_number, require_choice, require_positive, require_seed
+from attention.errors import (
+    LARGEST,
+    ConfigError,
+    is_number,
+    require_choice,
+    require_positive,
+    require_seed,
+)
 from attention.implementations import IMPLEMENTATIONS
 
 Reading = Literal["total", "per_head"]

@@ -1,6 +1,6 @@
 """Which checkpoints can be opened: one file and one line a family."""
 
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.families import (
     attention_only,
     book,
@@ -51,7 +51,9 @@ def find_family(model_type: object) -> Family:
         ModelError: when it is not one that can be opened; lists those that can.
     """
     if not isinstance(model_type, str) or model_type not in FAMILIES:
-        raise ModelError(f"model_type must be one of {', '.join(FAMILIES)}; got {model_type!r}.")
+        raise ModelError(
+            f"model_type must be one of {', '.join(FAMILIES)}; got {shown(model_type)}."
+        )
     return FAMILIES[model_type]
 
 

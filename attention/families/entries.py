@@ -3,12 +3,11 @@
 A wrong picture would be worse than none.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention.errors import ModelError, require_positive
+from attention.errors import ModelError, is_number, require_size, shown
 from attention.families.base import Config
 
 # What `transformers` calls an activation: a key of ACTIVATIONS. The others are refused.
@@ -123,7 +122,7 @@ class Entries:
         """
         given = {name: value for name, value in config.items() if value is not None}
         for name in (*self.sizes, *(name for name in self.optional if name in given)):
-            require_positive(f"{name} in config.json", given.get(name, 0))
+            require_size(f"{name} in config.json", given.get(name, 0))
         for name, default in self.numbers.items():
             given[name] = _above_zero(name, given.get(name, default))
         for name, values in self.options.items():
@@ -171,8 +170,8 @@ def head_dim_of(width: int, heads: int, names: tuple[str, str]) -> int:
 
 
 def _above_zero(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ModelError(f"{name} in config.json must be a number above 0; got {value!r}.")
+    if not isinstance(value, int | float) or not is_number(value) or value <= 0:
+        raise ModelError(f"{name} in config.json must be a number above 0; got {shown(value)}.")
     return float(value)
 
 
@@ -181,4 +180,4 @@ def _option(name: str, value: Any, values: tuple[Any, ...]) -> Any:  # noqa: ANN
         return value
     choices = ", ".join(map(str, values)) or "left out"
     one_of = "one of " if len(values) > 1 else ""
-    raise ModelError(f"{name} must be {one_of}{choices} to be shown right; got {value!r}.")
+    raise ModelError(f"{name} must be {one_of}{choices} to be shown right; got {shown(value)}.")

@@ -6,7 +6,7 @@ Of the models that read images too, the part that reads text.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.families import kin
 from attention.families.base import Config, Family
 from attention.families.entries import Entries, activations, layer_numbers
@@ -69,7 +69,7 @@ def _rope(given: Config, kind: str) -> Rope:
     parameters = given.get("rope_parameters") or {}
     if not isinstance(parameters, Mapping) or not set(parameters) <= set(BASES):
         raise ModelError(
-            f"rope_parameters must hold {' and '.join(BASES)} alone; got {parameters!r}."
+            f"rope_parameters must hold {' and '.join(BASES)} alone; got {shown(parameters)}."
         )
     own, scaling = parameters.get(kind), given.get("rope_scaling") if kind == kin.FULL else None
     if isinstance(own, Mapping) and isinstance(scaling, Mapping):

@@ -6,7 +6,7 @@ Leaves out the part that reads images: a text is read as the whole model reads i
 from collections.abc import Mapping
 from dataclasses import replace
 
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.families import gemma3, kin
 from attention.families.base import Config, Family, Stored
 from attention.model_config import ModelConfig
@@ -24,15 +24,17 @@ def read_config(config: Config) -> ModelConfig:
     """
     text = config.get(TEXT)
     if not isinstance(text, Mapping):
-        raise ModelError(f"{TEXT} in config.json must be an object; got {text!r}.")
+        raise ModelError(f"{TEXT} in config.json must be an object; got {shown(text)}.")
     for told in (config, text):
         if told.get("tie_word_embeddings") not in (None, True):
             raise ModelError(
                 "tie_word_embeddings must be True for a Gemma 3 that reads images to be shown "
-                f"right; got {told['tie_word_embeddings']!r}."
+                f"right; got {shown(told['tie_word_embeddings'])}."
             )
     if (cap := text.get("final_logit_softcapping")) is not None:  # transformers doesn't heed it
-        raise ModelError(f"final_logit_softcapping must be left out to be shown right; got {cap}.")
+        raise ModelError(
+            f"final_logit_softcapping must be left out to be shown right; got {shown(cap)}."
+        )
     return gemma3.read_config(text)
 
 

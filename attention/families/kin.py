@@ -10,7 +10,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from attention.config import AttentionConfig
-from attention.errors import ModelError, require_positive
+from attention.errors import ModelError, require_size, shown
 from attention.families.base import Config, Stored, named
 from attention.families.entries import ACTIVATION_NAMES, bos_of, head_dim_of
 from attention.families.rope import APART, longest, read_rope
@@ -130,10 +130,11 @@ def windows(given: Config, usual: Sequence[bool]) -> list[int | None]:
     enough = isinstance(told, list) and len(told) == count
     if not enough or any(kind not in (FULL, SLIDING) for kind in told):
         raise ModelError(
-            f"layer_types must name {FULL} or {SLIDING} for each of {count} layers; got {told!r}."
+            f"layer_types must name {FULL} or {SLIDING} for each of {count} layers; "
+            f"got {shown(told)}."
         )
     if SLIDING in told:
-        require_positive("sliding_window in config.json", given.get("sliding_window", 0))
+        require_size("sliding_window in config.json", given.get("sliding_window", 0))
     return [given["sliding_window"] if kind == SLIDING else None for kind in told]
 
 

@@ -1,6 +1,6 @@
 """The Qwen2 family, 2.5 too: a Llama with biases on q, k and v; later layers may have a window."""
 
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.families import kin
 from attention.families.base import Config, Family
 from attention.families.entries import Entries, activations, layer_numbers
@@ -46,7 +46,7 @@ def some_with_windows(given: Config) -> list[LayerRule]:
     on = given["use_sliding_window"] and "sliding_window" in given
     first = given.get("max_window_layers", 28)
     if isinstance(first, bool) or not isinstance(first, int):
-        raise ModelError(f"max_window_layers must be a whole number; got {first!r}.")
+        raise ModelError(f"max_window_layers must be a whole number; got {shown(first)}.")
     usual = [on and layer >= first for layer in layer_numbers(given["num_hidden_layers"])]
     windowed = {**given, "sliding_window": given["sliding_window"] if on else 0}
     rope = kin.rope_of(given)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attention.errors import ModelError, is_number
+from attention.errors import LARGEST, ModelError, is_number, shown
 from attention.families.base import Config
 from attention.rope_scaling import Dynamic, Linear, Llama3, Scaling, Yarn
 from attention.rotary import Rope
@@ -42,18 +42,20 @@ def read_rope(
     """
     parameters = config.get("rope_scaling") or config.get("rope_parameters") or {}
     if not isinstance(parameters, Mapping):
-        raise ModelError(f"rope_parameters must be an object; got {parameters!r}.")
+        raise ModelError(f"rope_parameters must be an object; got {shown(parameters)}.")
     for name, value in parameters.items():
         if isinstance(value, Mapping) or name == "mrope_section":
-            raise ModelError(f"{name} must be left out of rope_parameters; got {value!r}.")
+            raise ModelError(f"{name} must be left out of rope_parameters; got {shown(value)}.")
     kind = parameters.get("rope_type") or parameters.get("type") or "default"
     if not isinstance(kind, str) or kind not in SCALINGS:
         raise ModelError(
-            f"rope_type must be one of {', '.join(SCALINGS)} to be shown right; got {kind!r}."
+            f"rope_type must be one of {', '.join(SCALINGS)} to be shown right; got {shown(kind)}."
         )
     base = _first(parameters.get("rope_theta"), config.get(theta_name), theta)
     if not is_number(base) or base <= 0:
-        raise ModelError(f"{theta_name} in config.json must be a number above 0; got {base!r}.")
+        raise ModelError(
+            f"{theta_name} in config.json must be a number above 0; got {shown(base)}."
+        )
     told = _first(parameters.get("partial_rotary_factor"), config.get(share_name), share)
     return Rope(
         theta=float(base),
@@ -72,7 +74,7 @@ def longest(config: Config, rope: Rope | None) -> int:
     told: int = config[LENGTH]
     scaling = None if rope is None else rope.scaling
     if isinstance(scaling, Dynamic | Yarn):
-        return max(told, int(scaling.factor * scaling.original_length))
+        return max(told, int(min(scaling.factor * scaling.original_length, LARGEST)))
     return told
 
 
@@ -107,7 +109,9 @@ def _trained(parameters: Config, config: Config) -> int:
     name = "original_max_position_embeddings"
     told = _first(config.get(name), parameters.get(name), config[LENGTH])
     if not is_number(told) or told < 1:
-        raise ModelError(f"{name} in config.json must be a number of at least 1; got {told!r}.")
+        raise ModelError(
+            f"{name} in config.json must be a number of at least 1; got {shown(told)}."
+        )
     return int(told)
 
 
@@ -132,7 +136,7 @@ def _number(parameters: Config, name: str, usual: float | None = None) -> float:
     """
     told = _first(parameters.get(name), usual)
     if not is_number(told) or told <= 0:
-        raise ModelError(f"{name} of rope_parameters must be a number above 0; got {told!r}.")
+        raise ModelError(f"{name} of rope_parameters must be a number above 0; got {shown(told)}.")
     return float(told)
 
 
@@ -141,7 +145,8 @@ def _turned(share: Any, head_dim: int, name: str) -> int | None:  # noqa: ANN401
     turned = int(share * head_dim) if is_number(share) else 0  # rounded down, as transformers does
     if not 0 < turned <= head_dim or turned % 2:
         raise ModelError(
-            f"{name} must turn an even number of the {head_dim} features of a head; got {share!r}."
+            f"{name} must turn an even number of the {head_dim} features of a head; "
+            f"got {shown(share)}."
         )
     return None if turned == head_dim else turned
 

@@ -3,7 +3,7 @@
 Source: Yang et al. 2025 (RNoPE: Rope to Nope and Back Again).
 """
 
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.families import kin
 from attention.families.base import Config, Family
 from attention.families.entries import Entries, activations, layer_numbers
@@ -54,7 +54,9 @@ def _turned(given: Config) -> list[bool]:
     told = given.get("no_rope_layers", usual)
     enough = isinstance(told, list) and len(told) >= count
     if not enough or any(turns not in (0, 1) for turns in told):
-        raise ModelError(f"no_rope_layers must be 0 or 1 for each of {count} layers; got {told!r}.")
+        raise ModelError(
+            f"no_rope_layers must be 0 or 1 for each of {count} layers; got {shown(told)}."
+        )
     return [turns == 1 for turns in told[:count]]
 
 

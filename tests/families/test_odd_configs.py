@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention.errors import HeadscopeError
+from attention.errors import LARGEST, HeadscopeError
 from attention.families import FAMILIES, attention_only, gemma3_multimodal
 from attention.families.entries import NEUTRAL
 from attention.model_config import ModelConfig
@@ -36,7 +36,7 @@ ENTRIES = sorted(
     | {"num_key_value_heads", "tie_word_embeddings", "layer_norm_eps", "rms_norm_eps"}
     | {"rope_theta", "rope_parameters", "layer_types", "no_rope_layers", "word_embed_proj_dim"}
 )
-NUMBERS = st.sampled_from([0, 1, -1, 3, 10**30, 0.5, 1e-300, float("inf"), float("nan")])
+NUMBERS = st.sampled_from([0, 1, -1, 3, 10**30, 10**400, 0.5, 1e-300, float("inf"), float("nan")])
 PLAIN = st.none() | st.booleans() | NUMBERS | st.text(max_size=3)
 ROPE = st.dictionaries(
     st.sampled_from(["rope_type", "type", "rope_theta", "factor", "partial_rotary_factor"]),
@@ -65,3 +65,33 @@ def test_a_config_is_read_or_refused_in_a_sentence(name, changes):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_config_that_is_changed_is_itself_read(name):
     assert FAMILIES[name].read_config(config_of(name)).num_layers == 2
+
+
+def refusal(name, changes):
+    """What is said against a config; empty where it is read."""
+    try:
+        FAMILIES[name].read_config(config_of(name, changes))
+    except HeadscopeError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_size_that_no_machine_has_is_refused(name):
+    # torch counts up to 2**63: such a model broke down when it was put together.
+    numbers = {key for key, value in config_of(name).items() if type(value) is int and value > 1}
+    sizes = {key for key in numbers if not key.endswith("_id")}
+    assert sizes
+    assert {size for size in sizes if not refusal(name, {size: 1 << 62})} == set()
+
+
+@pytest.mark.usefixtures("as_in_use")
+@pytest.mark.parametrize("value", ["x" * 9_000, [0] * 9_000, {"a": [0] * 9_000}])
+def test_long_entry_is_not_read_out(value):
+    assert max(len(refusal("llama", {entry: value})) for entry in ENTRIES) < 400
+
+
+def test_stretching_without_end_is_read_or_refused():
+    rope = {"rope_type": "yarn", "factor": 1e308, "original_max_position_embeddings": 16}
+    config = FAMILIES["llama"].read_config(config_of("llama", {"rope_parameters": rope}))
+    assert config.context_length == LARGEST
