@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 from torch import Tensor
 
+from attention.errors import ModelError
 from attention.model_config import ModelConfig
 
 Config = Mapping[str, Any]  # a parsed config.json
@@ -78,6 +79,18 @@ def are_tensors(found: object) -> TypeGuard[Mapping[str, Tensor]]:
     if not isinstance(found, dict):
         return isinstance(found, Mapping)
     return bool(found) and all(isinstance(value, Tensor) for value in found.values())
+
+
+def matrix_shape(tensors: Mapping[str, Tensor], name: str) -> tuple[int, int]:
+    """The shape of a matrix from which sizes are read.
+
+    Raises:
+        ModelError: when it has not two axes.
+    """
+    shape = tuple(tensors[name].shape)
+    if len(shape) != 2:
+        raise ModelError(f"{name} must have two axes; it has shape {shape}.")
+    return shape
 
 
 def transposed(tensor: Tensor) -> Tensor:

@@ -10,7 +10,14 @@ from torch import Tensor
 
 from attention.config import AttentionConfig
 from attention.errors import ModelError
-from attention.families.base import Config, Family, Stored, are_tensors, named
+from attention.families.base import (
+    Config,
+    Family,
+    Stored,
+    are_tensors,
+    matrix_shape,
+    named,
+)
 from attention.families.entries import Entries, head_dim_of
 from attention.model_config import ModelConfig
 
@@ -84,12 +91,12 @@ def recognise(found: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Te
 
 def _config_of(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     """What names and shapes tell: all but the number of heads."""
-    vocab_size, width = tensors["tok_emb.weight"].shape
+    vocab_size, width = matrix_shape(tensors, "tok_emb.weight")
     layers = {name.split(".")[1] for name in tensors if name.startswith(BLOCK)}
     return {
         "model_type": NAME,
         "vocab_size": vocab_size,
-        "context_length": tensors["pos_emb.weight"].shape[0],
+        "context_length": matrix_shape(tensors, "pos_emb.weight")[0],
         "emb_dim": width,
         "n_layers": len(layers),
         "qkv_bias": f"{BLOCK}0.att.W_query.bias" in tensors,

@@ -10,8 +10,15 @@ from typing import Any
 from torch import Tensor
 
 from attention.config import AttentionConfig
-from attention.errors import ModelError
-from attention.families.base import Config, Family, Stored, are_tensors, named
+from attention.errors import ModelError, shown
+from attention.families.base import (
+    Config,
+    Family,
+    Stored,
+    are_tensors,
+    matrix_shape,
+    named,
+)
 from attention.families.entries import ACTIVATION_NAMES, Entries, activations, head_dim_of
 from attention.model_config import ModelConfig
 
@@ -41,7 +48,7 @@ def read_config(config: Config) -> ModelConfig:
     if others:
         raise ModelError(
             f"{others[0]} must be no entry of model_args, as nanoGPT has none such; got "
-            f"{given[others[0]]!r}."
+            f"{shown(given[others[0]])}."
         )
     width, heads, bias = given["n_embd"], given["n_head"], bool(given["bias"])
     return ModelConfig(
@@ -76,7 +83,7 @@ def recognise(found: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Te
     tensors = {name.removeprefix(COMPILED): tensor for name, tensor in model.items()}
     config = {"model_type": NAME, **args}
     if config.get("vocab_size") is None and EMBEDDING in tensors:  # it was left to the data
-        config["vocab_size"] = tensors[EMBEDDING].shape[0]
+        config["vocab_size"] = matrix_shape(tensors, EMBEDDING)[0]
     return config, tensors
 
 

@@ -107,3 +107,11 @@ def test_a_head_for_classes_is_refused(tmp_path):
     torch.save(model.state_dict(), tmp_path / "review_classifier.pth")
     with pytest.raises(HeadscopeError, match=r"must hold nothing unknown .* got out_head\.bias"):
         load_model(str(tmp_path / "review_classifier.pth"))
+
+
+@pytest.mark.parametrize("name", ["tok_emb.weight", "pos_emb.weight"])
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 5)])
+def test_an_embedding_that_is_no_matrix_is_named(name, shape):
+    tensors = {**BookGPT(CONFIG).state_dict(), name: torch.ones(shape)}
+    with pytest.raises(HeadscopeError, match=rf"{name} must have two axes; it has shape \("):
+        recognise(tensors)

@@ -95,3 +95,13 @@ def test_what_would_make_a_wrong_picture_is_refused_by_name(entries, message):
 
 def test_a_switch_of_a_fork_that_is_off_changes_nothing():
     assert read_config({**ARGS, "use_rmsnorm": False}) == read_config(ARGS)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 5)])
+def test_an_embedding_that_is_no_matrix_is_named(shape):
+    found = {
+        "model_args": {**ARGS, "vocab_size": None},
+        "model": {"transformer.wte.weight": torch.ones(shape)},
+    }
+    with pytest.raises(HeadscopeError, match=r"wte\.weight must have two axes; it has shape \("):
+        recognise(found)
