@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention.checkpoint import Checkpoint
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.sources.gguf.architecture import Architecture, Facts
 from attention.sources.gguf.gpt import GPT2, GPTNEOX
 from attention.sources.gguf.llama import FREQUENCIES, LLAMA, QWEN
@@ -43,12 +43,12 @@ def open_gguf(path: Path, name: str) -> Checkpoint:
     """
     found = read_gguf(path)
     kind = found.facts.get("general.architecture")
-    if kind not in ARCHITECTURES:
+    if not isinstance(kind, str) or kind not in ARCHITECTURES:
         raise ModelError(
             f"general.architecture in {path} must be one of {', '.join(ARCHITECTURES)}; "
-            f"got {kind!r}."
+            f"got {shown(kind)}."
         )
-    if int(found.facts.get("split.count", 1)) > 1:
+    if found.facts.get("split.count", 1) not in (0, 1):
         raise ModelError(f"{path} must be a whole model; it is one of several parts.")
     made = ARCHITECTURES[kind]
     config = made.config(Facts(kind, found.facts, found.tensors, str(path)))
@@ -68,7 +68,7 @@ def _changed(
         return entry
     try:
         shape = tuple(change(torch.empty(entry.shape, device="meta")).shape)
-    except (RuntimeError, ZeroDivisionError, ValueError) as error:
+    except (RuntimeError, ZeroDivisionError, ValueError, TypeError) as error:
         raise ModelError(
             f"{name} must be of a shape that its heads divide; got {entry.shape}."
         ) from error

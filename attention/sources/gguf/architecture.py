@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attention.errors import ModelError, whole
+from attention.errors import LARGEST, ModelError, shown, whole
 from attention.sources.stored import StoredTensor
 
 Config = dict[str, Any]
@@ -58,22 +58,25 @@ class Facts:
             ModelError: when it is missing or none.
         """
         value = whole(self.number(key, default))
-        if value is None:
+        if value is None or not 0 < value <= LARGEST:
             raise ModelError(
-                f"{self.architecture}.{key} in {self.where} must be a whole number; "
-                f"got {self.get(key)!r}."
+                f"{self.architecture}.{key} in {self.where} must be a whole number of at least 1; "
+                f"got {shown(self.get(key, default))}."
             )
         return value
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor.
+    def shape(self, name: str) -> tuple[int, int]:
+        """The shape of a matrix.
 
         Raises:
             ModelError: when there is none of that name.
         """
         if name not in self.tensors:
             raise ModelError(f"{self.where} must hold {name}; it does not.")
-        return self.tensors[name].shape
+        shape = self.tensors[name].shape
+        if len(shape) != 2:
+            raise ModelError(f"{name} in {self.where} must have two axes; got {shape}.")
+        return shape
 
     def refuse_others(self, known: tuple[str, ...]) -> None:
         """Refuse what the file says of its architecture and nobody here reads.

@@ -156,8 +156,10 @@ def test_features_that_are_not_turned_are_told(tmp_path):
         ({"expert_count": 8}, r"must not ask for llama\.expert_count, .* got 8"),
         ({"rope__scaling__type": "longrope"}, "must be none, linear or yarn .* got 'longrope'"),
         ({"attention__head_count": "six"}, r"must say llama\.attention\.head_count, a number; got"),
-        ({"block_count": 2.5}, r"llama\.block_count in .* must be a whole number; got 2\.5"),
-        ({"attention__head_count": 0}, "must be of a shape that its heads divide"),
+        ({"block_count": 2.5}, r"llama\.block_count in .* must be a whole number .* got 2\.5"),
+        ({"attention__head_count": 0}, "head_count in .* must be a whole number .* got 0"),
+        ({"attention__key_length": 0}, "key_length in .* must be a whole number .* got 0"),
+        ({"attention__head_count": 7}, "must be of a shape that its heads divide"),
     ],
 )
 def test_what_would_be_read_wrong_is_refused_by_name(facts, message, tmp_path):
@@ -177,6 +179,13 @@ def test_file_without_embeddings_is_refused(tmp_path):
     tensors = llama_tensors()
     del tensors["token_embd.weight"]
     with pytest.raises(ModelError, match=r"must hold token_embd\.weight; it does not"):
+        config_of(tmp_path, tensors=tensors)
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 2, 2)])
+def test_embeddings_that_are_no_matrix_are_refused(shape, tmp_path):
+    tensors = {**llama_tensors(), "token_embd.weight": torch.ones(shape)}
+    with pytest.raises(ModelError, match=r"token_embd\.weight in .* must have two axes; got"):
         config_of(tmp_path, tensors=tensors)
 
 

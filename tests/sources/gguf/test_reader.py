@@ -122,5 +122,19 @@ def test_other_architecture_is_refused_by_name(tmp_path):
         open_checkpoint(str(path))
 
 
+@pytest.mark.parametrize("parts", [3, "x", float("nan"), [1, 2]])
+def test_one_of_several_parts_is_refused(parts, tmp_path):
+    writer = GGUFWriter(str(tmp_path / "m.gguf"), "llama")
+    add = {int: writer.add_uint32, str: writer.add_string, float: writer.add_float32}
+    add.get(type(parts), writer.add_array)("split.count", parts)
+    writer.add_tensor("x", rows(2).numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(ModelError, match="must be a whole model; it is one of several parts"):
+        open_checkpoint(str(tmp_path / "m.gguf"))
+
+
 def test_every_architecture_says_what_it_makes():
     assert {"llama", "qwen2", "qwen3", "gpt2", "gptneox"} == set(ARCHITECTURES)
