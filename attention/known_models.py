@@ -62,15 +62,21 @@ known_models = find_models
 
 
 def _local(root: Path) -> Iterator[tuple[str, str]]:
-    if not root.is_dir():
-        return
-    for path in sorted(root.iterdir()):
-        if path.is_dir():
-            files = [inner.name for inner in path.iterdir()]
+    for path in _inside(root):
+        if os.path.isdir(path):  # noqa: PTH112 - Path's own fails where it may not look
+            files = [inner.name for inner in _inside(path)]
             if CONFIG in files or any(Path(name).suffix in FILES for name in files):
                 yield str(path), path.name
         elif path.suffix in FILES:
             yield str(path), path.stem
+
+
+def _inside(folder: Path) -> list[Path]:
+    """What a folder holds; nothing where it is none, or not for us to read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _cached() -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -152,3 +153,21 @@ def test_half_fetched_model_has_its_problem_told(saved, embedded, tmp_path, monk
 def test_list_is_json_able(saved, embedded, tmp_path):
     [model] = find_models(tmp_path / "none")
     assert json.loads(json.dumps([model.source, model.title, model.num_bytes, model.dtype]))
+
+
+def test_folder_that_may_not_be_looked_into_leaves_the_others_listed(
+    saved, embedded, tmp_path, monkeypatch
+):
+    for name in ("good", "closed"):
+        shutil.copytree(saved, tmp_path / name)
+    iterdir = Path.iterdir
+
+    def refused(path):
+        if path.name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    found = by_source(find_models(tmp_path))
+    assert str(tmp_path / "good") in found
+    assert find_models(tmp_path / "closed") == [found["embedded"]]

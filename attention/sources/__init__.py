@@ -1,6 +1,8 @@
 """Where checkpoints come from: the embedded model, folders, single files, GGUF, the hub."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +41,22 @@ def open_checkpoint(
     Raises:
         ModelError: when there is none, or it cannot be read.
     """
-    place = find_place(source)
-    if isinstance(place, hub.HubId):
-        place = hub.fetch(place, progress=progress, before=before)
-    return _in_folder(place, source, weights) if place.is_dir() else _of_file(place, source)
+    with _files_as_sentences(source):
+        place = find_place(source)
+        if isinstance(place, hub.HubId):
+            place = hub.fetch(place, progress=progress, before=before)
+        return _in_folder(place, source, weights) if place.is_dir() else _of_file(place, source)
+
+
+@contextmanager
+def _files_as_sentences(source: str) -> Iterator[None]:
+    """What the system refuses, such as a folder of somebody else, becomes a ModelError."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(
+            f"{source} must be readable; {error.filename or 'it'} is not: {error.strerror}."
+        ) from error
 
 
 def read_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
@@ -53,7 +67,8 @@ def read_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
     """
     path = Path(checkpoint.where)
     if path.suffix != GGUF:
-        return find_tokenizer(path.parent)
+        with _files_as_sentences(str(path.parent)):
+            return find_tokenizer(path.parent)
     from attention.sources.gguf.reader import read_gguf
 
     return tokenizer_from_gguf(read_gguf(path).facts)
@@ -72,7 +87,7 @@ def find_place(source: str) -> Path | hub.HubId:
                 f"Make it with `python -m attention train --out {EMBEDDED}`."
             )
         return EMBEDDED
-    path = Path(source)
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 - Path's own fails without a home
     if _is_there(path):
         return path
     wanted = None if path.suffix in FILES else hub.parse_id(source)

@@ -30,12 +30,15 @@ def read_pickle(path: Path) -> Mapping[str, Any]:
     try:
         mapped = _is_zip(path)
         if mapped:
-            _refuse_script(path)
+            _check_archive(path)
         found: Any = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped or None)
+    except ModelError:
+        raise
     except UnpicklingError as error:
         raise ModelError(_code(path, str(error))) from error
     except (RuntimeError, OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        said = str(error).split(". ")[0].split("\n")[0] or "it is empty"
+        said = "it is none" if isinstance(error, KeyError) else str(error)
+        said = said.split(". ")[0].split("\n")[0] or "it is empty"
         raise ModelError(
             f"{path} must be a whole file of torch.save; it cannot be read: {said}. "
             "Fetch or save it again."
@@ -53,13 +56,20 @@ def _is_zip(path: Path) -> bool:
         return file.read(len(ZIP)) == ZIP
 
 
-def _refuse_script(path: Path) -> None:
+def _check_archive(path: Path) -> None:
+    """Refuse an archive of another kind: its numbers would be read as something else."""
     with zipfile.ZipFile(path) as archive:
-        if any(name.endswith("/constants.pkl") for name in archive.namelist()):
-            raise ModelError(
-                f"{path} must hold tensors by name; it is a TorchScript archive, which holds "
-                "code. Save model.state_dict()."
-            )
+        parts = archive.infolist()
+    if any(part.filename.endswith("/constants.pkl") for part in parts):
+        raise ModelError(
+            f"{path} must hold tensors by name; it is a TorchScript archive, which holds "
+            "code. Save model.state_dict()."
+        )
+    if any(part.compress_type != zipfile.ZIP_STORED for part in parts):
+        raise ModelError(
+            f"{path} must be as torch.save wrote it; it was packed again, and its tensors are "
+            "compressed. Unpack it, or save it again."
+        )
 
 
 def _code(path: Path, said: str) -> str:
@@ -74,11 +84,25 @@ def _code(path: Path, said: str) -> str:
 def _plain(found: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """The object with every dict of tensors in it, at the top or one below, under plain names."""
     outer = {str(key): value for key, value in found.items()}
+    _require_dense(outer, where)
     for key, value in outer.items():
         if isinstance(value, Mapping) and _has_tensors(value):
             named = {str(name): tensor for name, tensor in value.items()}
+            _require_dense(named, where)
             outer[key] = plain_names(named, where)
     return plain_names(outer, where) if _has_tensors(outer) else outer
+
+
+def _require_dense(found: Mapping[str, Any], where: str) -> None:
+    """Refuse a tensor whose numbers are not all there one after another."""
+    for name, value in found.items():
+        if isinstance(value, Tensor) and (
+            value.layout != torch.strided or value.is_nested or value.is_meta
+        ):
+            raise ModelError(
+                f"{name} in {where} must be a plain tensor; it is a sparse or nested one, or one "
+                "without numbers. Save it with `.to_dense()`."
+            )
 
 
 def _has_tensors(found: Mapping[Any, Any]) -> bool:

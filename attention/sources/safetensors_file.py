@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from attention.errors import ModelError
+from attention.errors import ModelError, shown
 from attention.sources.stored import StoredTensor
 
 DTYPES = {  # its names: torch's names
@@ -19,6 +19,9 @@ DTYPES = {  # its names: torch's names
     "BF16": "bfloat16",
     "F8_E4M3": "float8_e4m3fn",
     "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
     "C64": "complex64",
     "U64": "uint64",
     "U32": "uint32",
@@ -30,6 +33,9 @@ DTYPES = {  # its names: torch's names
     "U8": "uint8",
     "BOOL": "bool",
 }
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")  # what a shard may end in
+LONGEST = 255  # bytes, and so characters, that the name of a file may have
+POINTER = b"version https://git-lfs"  # how git-lfs begins what it puts in a file's place
 
 
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
@@ -42,7 +48,9 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
     try:
         opened: Any = safe_open(path, framework="pt")
         names = list(opened.keys())
-        return {name: _entry(opened, name) for name in names}
+        return {name: _entry(opened, name, path) for name in names}
+    except ModelError:
+        raise
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelError(
             f"{path} must be a whole safetensors file; it cannot be read: {error}. "
@@ -50,10 +58,14 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
         ) from error
 
 
-def _entry(opened: Any, name: str) -> StoredTensor:  # noqa: ANN401 - shipped without types
+def _entry(opened: Any, name: str, path: Path) -> StoredTensor:  # noqa: ANN401 - without types
     part = opened.get_slice(name)
-    shape, kind = tuple(part.get_shape()), DTYPES.get(part.get_dtype(), part.get_dtype())
-    size = getattr(torch, kind).itemsize if hasattr(torch, kind) else 1
+    shape, kind = tuple(part.get_shape()), DTYPES.get(part.get_dtype())
+    if kind is None or not hasattr(torch, kind):
+        raise ModelError(
+            f"{name} in {path} must be in a dtype such as F32, F16 or BF16; got {part.get_dtype()}."
+        )
+    size = getattr(torch, kind).itemsize
     return StoredTensor(shape, kind, math.prod(shape) * size, lambda: opened.get_tensor(name))
 
 
@@ -69,8 +81,11 @@ def read_index(path: Path) -> list[Path]:
         raise ModelError(f"{path} must name a file for each weight under weight_map; it does not.")
     files = sorted({str(file) for file in places.values()})
     for file in files:
-        if Path(file).name != file:
-            raise ModelError(f"{path} must name files of its own folder; got {file!r}.")
+        if Path(file).name != file or Path(file).suffix not in WEIGHTS or len(file) > LONGEST:
+            raise ModelError(
+                f"{path} must name files of weights in its own folder ({', '.join(WEIGHTS)}); "
+                f"got {shown(file)}."
+            )
         if not (path.parent / file).is_file():
             raise ModelError(
                 f"{path.parent} must hold {file}, which {path.name} names; it does not. "
@@ -116,10 +131,20 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path at which there is no file.
+    """Refuse a path at which there is no file, or only what git-lfs puts in the place of one.
 
     Raises:
-        ModelError: names the folder and the file.
+        ModelError: names the folder and the file; or says why it cannot be read.
     """
     if not path.is_file():
         raise ModelError(f"{path.parent} must hold {path.name}; it does not.")
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(POINTER))
+    except OSError as error:
+        raise ModelError(f"{path} must be readable; it is not: {error.strerror}.") from error
+    if begin == POINTER:
+        raise ModelError(
+            f"{path} must be the file itself; it is a pointer to it, of git-lfs. Run `git lfs "
+            "pull` in its folder."
+        )

@@ -1,5 +1,6 @@
 import os
 import pickle
+import zipfile
 
 import pytest
 import torch
@@ -98,6 +99,48 @@ def test_other_file_is_one_sentence(content, tmp_path):
 def test_object_that_names_no_tensors_is_refused(found, tmp_path):
     with pytest.raises(ModelError, match="must hold tensors by name; it holds"):
         read_pickle(saved(tmp_path, found))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_script_is_refused_in_one_sentence(tmp_path):
+    torch.jit.script(nn.Linear(3, 5)).save(str(tmp_path / "model.pt"))
+    with pytest.raises(ModelError) as error:
+        read_pickle(tmp_path / "model.pt")
+    assert "it is a TorchScript archive, which holds code. Save model.state_dict()." in str(
+        error.value
+    )
+    assert "cannot be read" not in str(error.value)
+
+
+def test_archive_that_was_packed_again_is_refused(tmp_path):
+    # Mapped into memory, compressed numbers were taken for numbers.
+    path = saved(tmp_path, TENSORS)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(ModelError, match=r"it was packed again.* Unpack it, or save it again\."):
+        read_pickle(path)
+
+
+@pytest.mark.filterwarnings("ignore:.*(sparse|Sparse|nested|CSR)")
+@pytest.mark.parametrize("key", [None, "model"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        torch.Tensor.to_sparse,
+        torch.Tensor.to_sparse_csr,
+        lambda tensor: tensor.to("meta"),
+        lambda tensor: torch.nested.nested_tensor([tensor, tensor[:2]]),
+    ],
+    ids=["sparse", "csr", "meta", "nested"],
+)
+def test_tensor_whose_numbers_are_not_all_there_is_named(change, key, tmp_path):
+    tensors = {**TENSORS, "odd": change(torch.ones(3, 5))}
+    path = saved(tmp_path, tensors if key is None else {key: tensors})
+    with pytest.raises(ModelError, match=r"odd in .* must be a plain tensor; .* `\.to_dense\(\)`"):
+        read_pickle(path)
 
 
 # ------------------------------------------------------------------ where the config is known

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -22,6 +23,43 @@ def test_header_tells_shape_dtype_and_size(dtype, tmp_path):
     assert entry.dtype == str(dtype).removeprefix("torch.")
     assert entry.num_bytes == tensor.numel() * tensor.element_size()
     assert torch.equal(entry.read().to(torch.complex64), tensor.to(torch.complex64))
+
+
+@pytest.mark.parametrize("name", ["F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"])
+def test_narrow_dtypes_are_told_by_their_names(name, tmp_path):
+    # They went for what a GGUF file multiplies out: shown without the factors that belong to them.
+    wide = torch.zeros(3, 5, dtype=torch.float8_e4m3fn)
+    save_file({"a": wide}, tmp_path / "m.safetensors")
+    content = (tmp_path / "m.safetensors").read_bytes().replace(b'"F8_E4M3"', f'"{name}"'.encode())
+    header = content[8 : content.index(b"}}") + 2]
+    size = len(header).to_bytes(8, "little")
+    (tmp_path / "m.safetensors").write_bytes(size + header + bytes(15))
+    dtype = read_safetensors(tmp_path / "m.safetensors")["a"].dtype
+    assert isinstance(getattr(torch, dtype), torch.dtype)
+
+
+def test_dtype_that_torch_does_not_have_is_refused(tmp_path):
+    header = b'{"a":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}}'
+    (tmp_path / "m.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(3))
+    with pytest.raises(ModelError, match=r"a in .* must be in a dtype such as F32.* got F6_E2M3"):
+        read_safetensors(tmp_path / "m.safetensors")
+
+
+def test_pointer_of_git_lfs_is_told_from_the_file_itself(tmp_path):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 5\n"
+    (tmp_path / "m.safetensors").write_text(pointer)
+    with pytest.raises(ModelError, match=r"it is a pointer to it, of git-lfs\. Run `git lfs pull`"):
+        read_safetensors(tmp_path / "m.safetensors")
+
+
+def test_file_of_somebody_else_is_one_sentence(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "m.safetensors").touch()
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ModelError, match=r"m\.safetensors must be readable; it is not: Permission"):
+        read_safetensors(tmp_path / "m.safetensors")
 
 
 def test_scalar_has_no_axes(tmp_path):
@@ -52,27 +90,37 @@ def index(folder, places):
 
 
 def test_shards_are_given_in_order_each_once(tmp_path):
-    for name in ("b", "a"):
+    for name in ("b.bin", "a.bin"):
         (tmp_path / name).touch()
-    assert read_index(index(tmp_path, {"x": "b", "y": "a", "z": "b"})) == [
-        tmp_path / "a",
-        tmp_path / "b",
+    assert read_index(index(tmp_path, {"x": "b.bin", "y": "a.bin", "z": "b.bin"})) == [
+        tmp_path / "a.bin",
+        tmp_path / "b.bin",
     ]
 
 
 def test_missing_shard_is_named_and_the_others_counted(tmp_path):
-    (tmp_path / "b").touch()
-    path = index(tmp_path, {"x": "a", "y": "b", "z": "c"})
+    (tmp_path / "b.pt").touch()
+    path = index(tmp_path, {"x": "a.pt", "y": "b.pt", "z": "c.pt"})
     with pytest.raises(
-        ModelError, match=r"must hold a, which model.* 2 of its 3 shards are missing"
+        ModelError, match=r"must hold a.pt, which model.* 2 of its 3 shards are missing"
     ):
         read_index(path)
 
 
-@pytest.mark.parametrize("file", ["../a", "/etc/passwd", "inner/a"])
+@pytest.mark.parametrize("file", ["../a.bin", "/etc/x.pt", "inner/a.bin", "..", ""])
 def test_shard_in_another_folder_is_refused(file, tmp_path):
-    with pytest.raises(ModelError, match="must name files of its own folder; got"):
+    with pytest.raises(ModelError, match="must name files of weights in its own folder"):
         read_index(index(tmp_path, {"x": file}))
+
+
+@pytest.mark.parametrize("file", ["model.safetensors.index.json", "config.json", "x" * 999 + ".pt"])
+def test_shard_that_can_be_none_is_refused(file, tmp_path):
+    # An index that names itself was read without end; a name that is too long broke down.
+    path = index(tmp_path, {"x": file})
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="must name files of weights in its own folder") as error:
+        read_index(path)
+    assert len(str(error.value)) < len(str(path)) + 200
 
 
 @pytest.mark.parametrize("places", [None, {}, [1], "a"])

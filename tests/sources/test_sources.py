@@ -1,5 +1,6 @@
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
@@ -47,6 +48,22 @@ def test_folder_of_one_file_is_that_file(tmp_path):
         found = open_checkpoint(str(tmp_path / "gguf"))
         assert (found.config["num_attention_heads"], found.name) == (6, str(tmp_path / "gguf"))
         (tmp_path / "gguf" / "config.json").write_text('{"model_type": "llama"}')
+
+
+def test_path_below_the_home_folder(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert find_place("~/model") == folder
+    assert open_checkpoint("~/model").name == "~/model"
+
+
+@pytest.mark.parametrize("method", ["iterdir", "is_file"])
+def test_folder_that_may_not_be_looked_into_is_one_sentence(method, folder, monkeypatch):
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, method, refused)
+    with pytest.raises(ModelError, match=r"must be readable; .* is not: Permission denied\."):
+        open_checkpoint(str(folder))
 
 
 # ------------------------------------------------------------------ stamps
