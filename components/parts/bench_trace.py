@@ -40,9 +40,7 @@ def draw(asked: Asked) -> None:
             _trace.clear(asked.settings.family, asked.heads, name)
         with st.spinner("Tracing one pass …"):
             found = _trace(asked.settings.family, asked.heads, name)
-        _show(found, name, asked.heads)
-        if asked.settings.passes != "forward":
-            st.caption("A forward pass over the whole text is traced, whatever is timed above.")
+        _show(found, name, asked.heads, timed=asked.settings.passes)
 
 
 @st.cache_data(max_entries=KEPT, show_spinner=False)
@@ -53,9 +51,11 @@ def _trace(settings: "BenchmarkSettings", num_heads: int, name: str) -> "Trace":
         return worker.trace(settings, num_heads, name)
 
 
-def _show(found: "Trace", name: str, num_heads: int) -> None:
+def _show(found: "Trace", name: str, num_heads: int, *, timed: str) -> None:
     from attention.benchmark.why import why
 
+    if timed != "forward":
+        st.caption("A forward pass over the whole text is traced, whatever is timed above.")
     first, *others = map(plain, why(found, name))
     st.markdown(" ".join([f"**{first}**", *others]))
     st.plotly_chart(

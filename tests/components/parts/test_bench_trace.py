@@ -7,11 +7,11 @@ from tests.components.figures.test_trace import LOOP
 SETTINGS = BenchmarkSettings(heads=(3,), d_out=15, d_in=7, seq_len=11, threads=1)
 
 
-def page():
+def page(timed="forward"):
     from components.parts import bench_trace
     from tests.components.figures.test_trace import LOOP
 
-    bench_trace._show(LOOP, "looped", 2)
+    bench_trace._show(LOOP, "looped", 2, timed=timed)
 
 
 def test_answer_stands_above_the_chart_and_the_file_below():
@@ -19,6 +19,13 @@ def test_answer_stands_above_the_chart_and_the_file_below():
     assert not shown.exception
     assert shown.markdown[0].value.startswith("**No two heads run at once")
     assert "profiler slows every operator down" in shown.caption[0].value
+
+
+def test_trace_is_of_a_forward_pass_and_says_so_beside_other_times():
+    """Beside decode steps of 1.08 ms stood "in 58.7 ms"."""
+    shown = AppTest.from_function(page, kwargs={"timed": "decode"}).run()
+    assert not shown.exception
+    assert shown.caption[0].value.startswith("A forward pass over the whole text is traced")
 
 
 def test_trace_comes_from_the_measuring_process():
