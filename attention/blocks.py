@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from attention.config import AttentionConfig
 from attention.implementations.base import Observation
 from attention.implementations.batched import BatchedAttention
+from attention.layer_record import LayerRecord, PatternRule
 from attention.model_config import ACTIVATIONS, ModelConfig
-from attention.record import LayerRecord, PatternRule
 from attention.rotary import NormedPositions, Positions, Rotary
 
 

@@ -45,11 +45,16 @@ class LayerCache:
             a list of the caller's own.
         """
         with self._lock:
-            stamp = tuple(map(_stamp, weights))
+            stamp = stamps(weights)
             kept = self._kept.get(key)
             if kept is None or kept[0] != stamp:
                 kept = self._kept[key] = (stamp, build())
             return list(kept[1])
+
+
+def stamps(weights: Iterable[Tensor]) -> Stamp:
+    """What differs once one of these has changed, as far as torch itself sees it."""
+    return tuple(map(_stamp, weights))
 
 
 def _stamp(tensor: Tensor) -> tuple[int, int]:

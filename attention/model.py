@@ -15,9 +15,11 @@ from attention.errors import ConfigError, TextError, require_index, require_posi
 from attention.implementations import build_attention, find_implementation
 from attention.implementations.base import AttentionModule
 from attention.layer_cache import LayerCache
+from attention.layer_record import LayerRecord
 from attention.memory import memory_errors_as_sentences
 from attention.model_config import ModelConfig
-from attention.record import LayerRecord, RunRecord
+from attention.read_out import ReadOut
+from attention.record import RunRecord
 from attention.sampling import next_token, require_finite, require_temperature
 from attention.tokens import Ids, Tokenizer, Tokens, read
 from attention.transformer import Transformer, Watch
@@ -218,9 +220,9 @@ class LanguageModel(Transformer):
 
         with memory_errors_as_sentences(self.device):
             ids = torch.tensor([tokens.ids], device=self.device)
-            logits = self(ids, attention=attention, watch=keep)[0].float().cpu()
-        require_finite(logits, self.name, self.dtype)
-        return RunRecord(tokens, logits, tuple(layers), implementation)
+            resid = self.stream(ids, attention, watch=keep)[0]
+        read_out = ReadOut.of(resid, self.unembedding(), self.name).settle()
+        return RunRecord(tokens, read_out, tuple(layers), implementation)
 
     @torch.inference_mode()
     def generate(

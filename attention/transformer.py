@@ -5,12 +5,11 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from attention.blocks import Block, LayerObservation, make_norm
 from attention.decoding import Attention
-from attention.implementations.base import capped
 from attention.model_config import ModelConfig
+from attention.read_out import Unembedding
 from attention.rotary import Rope, Rotary
 
 Watch = Callable[[LayerObservation], None]
@@ -104,12 +103,13 @@ class Transformer(nn.Module):
         self, resid: Float[Tensor, "batch pos d_model"]
     ) -> Float[Tensor, "batch pos vocab_size"]:
         """Logits from the residual stream after the last block."""
-        x = resid if self.norm is None else self.norm(resid)
-        if self.project_out is not None:
-            x = self.project_out(x)
-        unembed = self.unembed
-        logits = functional.linear(x, self.embed.weight) if unembed is None else unembed(x)
-        return capped(logits, self.config.logit_cap)
+        return self.unembedding()(resid)
+
+    def unembedding(self) -> Unembedding:
+        """What makes logits of the residual stream."""
+        last = self.embed if self.unembed is None else self.unembed
+        bias = None if self.unembed is None else self.unembed.bias
+        return Unembedding(self.norm, self.project_out, last.weight, bias, self.config.logit_cap)
 
     def stream(
         self,

@@ -10,9 +10,10 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 from attention.config import AttentionConfig
 from attention.implementations import IMPLEMENTATIONS
+from attention.layer_record import LayerRecord, PatternRule
 from attention.model import LanguageModel
 from attention.model_config import ModelConfig
-from attention.record import LayerRecord, PatternRule, RunRecord
+from attention.record import RunRecord
 from attention.tokens import Tokenizer, Tokens
 
 ZERO = -1e5  # a score whose weight after softmax is exactly 0

@@ -7,6 +7,7 @@ import torch
 from attention import record as module_under_test
 from attention.errors import ConfigError
 from attention.implementations import IMPLEMENTATIONS
+from attention.layer_record import LayerRecord, PatternRule
 from tests.builders import assert_arrays_close, model_config, record_of, small_model, ways
 
 IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
@@ -22,7 +23,7 @@ def long_record(seq_len, heads=3):
     """A record of random q and k, without the cost of a model."""
     generator = torch.Generator().manual_seed(4)
     q, k = (3 * torch.randn(heads, seq_len, 5, generator=generator) for _ in "qk")
-    layer = module_under_test.LayerRecord(q, k, k, module_under_test.PatternRule(scale=5**-0.5))
+    layer = LayerRecord(q, k, k, PatternRule(scale=5**-0.5))
     tokens = module_under_test.Tokens.from_ids(range(seq_len))
     return module_under_test.RunRecord(tokens, torch.zeros(seq_len, 2), (layer,), "sdpa")
 
@@ -130,7 +131,7 @@ def test_narrow_records_give_patterns_in_float32():
 def test_float16_scores_do_not_overflow():
     # 300 · 300 · 11 features is far beyond 65,504, the largest float16.
     q = torch.full((1, 3, 11), 300.0, dtype=torch.float16)
-    pattern = module_under_test.PatternRule(scale=11**-0.5).pattern(q, q, range(3))
+    pattern = PatternRule(scale=11**-0.5).pattern(q, q, range(3))
     torch.testing.assert_close(pattern[0, 2], torch.full((3,), 1 / 3))
 
 
@@ -225,7 +226,7 @@ def test_single_strong_weight_survives():
 def test_blocks_of_rows_do_not_change_a_thumbnail(monkeypatch, reduce):
     record = long_record(97)
     whole = record.pooled_layer(0, 13, reduce)
-    monkeypatch.setattr(module_under_test, "BLOCK_CELLS", 1)
+    monkeypatch.setattr("attention.pooling.BLOCK_CELLS", 1)
     assert_arrays_close(record.pooled_layer(0, 13, reduce), whole, rtol=1e-5)
 
 
@@ -268,8 +269,8 @@ def test_mean_leaves_out_what_a_window_leaves_out():
     # Row 3 of 4 with a window of 2 sees keys 2 and 3: the block of rows 2, 3 and keys 0, 1 has
     # one cell that may attend, (2, 1), whose weight is a half.
     zeros = torch.zeros(1, 4, 5)
-    rule = module_under_test.PatternRule(scale=1.0, window=2)
-    layer = module_under_test.LayerRecord(zeros, zeros, zeros, rule)
+    rule = PatternRule(scale=1.0, window=2)
+    layer = LayerRecord(zeros, zeros, zeros, rule)
     tokens = module_under_test.Tokens.from_ids(range(4))
     record = module_under_test.RunRecord(tokens, torch.zeros(4, 2), (layer,), "sdpa")
     assert_arrays_close(record.pattern(0, 0)[3], [0, 0, 0.5, 0.5])

@@ -46,7 +46,7 @@ class BufferPool:
             return torch.empty(shape, dtype=dtype)
         buffer = self._unused(size)
         if buffer is None:
-            buffer = torch.empty(size, dtype=torch.uint8).numpy()
+            buffer = torch.empty(_rounded(size), dtype=torch.uint8).numpy()
         held = buffer[:size]  # an object of its own, which lives as long as the tensor's memory
         weakref.finalize(held, self._give_back, buffer).atexit = False
         return torch.from_numpy(held).view(dtype).view(shape)
@@ -76,6 +76,12 @@ class BufferPool:
                 break
             oldest = self._idle.pop(key, None)
             excess -= 0 if oldest is None else oldest.nbytes
+
+
+def _rounded(size: int) -> int:
+    """A size that others round up to as well: a sequence of growing blocks uses few buffers."""
+    quarter = 1 << max(0, size.bit_length() - 3)
+    return -(-size // quarter) * quarter
 
 
 POOL = BufferPool()

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attention.memory import memory_errors_as_sentences
 from attention.model import LanguageModel
+from attention.progress import Progress, part_of
 from attention.record import RunRecord
 from attention.scores.blocks import row_blocks
 from attention.scores.current_token import current_token
@@ -78,8 +79,12 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
 }
 
 
-def head_scores(record: RunRecord) -> dict[str, HeadTable]:
+def head_scores(record: RunRecord, *, progress: Progress | None = None) -> dict[str, HeadTable]:
     """Every metric of every head on the text of a record, computed in blocks of rows.
+
+    Args:
+        record: the run.
+        progress: called after each block of rows; what it raises ends the work.
 
     Returns:
         for each key of HEAD_METRICS a (num_layers, num_heads) array of scores, 0 to 1; NaN
@@ -92,12 +97,15 @@ def head_scores(record: RunRecord) -> dict[str, HeadTable]:
     scores = {name: np.full(shape, np.nan) for name in HEAD_METRICS}
     with memory_errors_as_sentences(record.layers[0].q.device):
         for layer in range(record.num_layers):
-            for name, values in _layer_scores(record, layer).items():
+            part = part_of(progress, layer, record.num_layers)
+            for name, values in _layer_scores(record, layer, part).items():
                 scores[name][layer] = values
     return scores
 
 
-def _layer_scores(record: RunRecord, layer: int) -> dict[str, NDArray[np.float64]]:
+def _layer_scores(
+    record: RunRecord, layer: int, progress: Progress | None
+) -> dict[str, NDArray[np.float64]]:
     """The metrics of one layer's heads; those that the text cannot show are left out."""
     totals = {name: np.zeros(record.num_heads) for name in HEAD_METRICS}
     counts = dict.fromkeys(HEAD_METRICS, 0)
@@ -106,6 +114,8 @@ def _layer_scores(record: RunRecord, layer: int) -> dict[str, NDArray[np.float64
             tally = metric.measure(block)
             totals[name] += tally.total.cpu().numpy()
             counts[name] += tally.count
+        if progress is not None:
+            progress(block.ids.shape[0] / record.seq_len)
     return {name: totals[name] / count for name, count in counts.items() if count}
 
 

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention.record import BLOCK_CELLS, RunRecord
+from attention.pooling import BLOCK_CELLS, rows_at
+from attention.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -15,9 +16,9 @@ class RowBlock:
     """Some rows of the patterns of one layer's heads; all a metric gets to see at a time.
 
     Attributes:
-        pattern: the rows; each sums to 1, later keys are 0.
+        pattern: the rows, up to the key at the last of them; each sums to 1, later keys are 0.
         queries: which positions the rows are of.
-        ids: the token ids of the whole text.
+        ids: the token ids up to there.
     """
 
     pattern: Float[Tensor, "head query key"]
@@ -30,11 +31,13 @@ def row_blocks(record: RunRecord, layer: int) -> Iterator[RowBlock]:
     layer_record, seq_len = record.layers[layer], record.seq_len
     device = layer_record.q.device
     ids = torch.tensor(record.tokens.ids, device=device)
-    rows = max(1, BLOCK_CELLS // (seq_len * record.num_heads))
-    for start in range(0, seq_len, rows):
+    start = 0
+    while start < seq_len:
+        rows = rows_at(start, BLOCK_CELLS // record.num_heads)
         asked = range(start, min(start + rows, seq_len))
         queries = torch.arange(asked.start, asked.stop, device=device)
-        yield RowBlock(layer_record.pattern(None, asked), queries, ids)
+        yield RowBlock(layer_record.seen(None, asked), queries, ids[: asked.stop])
+        start = asked.stop
 
 
 def positions(ids: Int[Tensor, " key"]) -> Int[Tensor, " key"]:

@@ -12,8 +12,8 @@ def normalised_entropy(block: RowBlock) -> Tally:
     0 is all on one token, 1 is uniform over every token that may be seen. Row 0 is left out:
     with one key it has no choice.
     """
-    later = block.queries > 0
-    rows = block.pattern[:, later]  # head query key
-    most = (block.queries[later] + 1).to(rows.dtype).log()
-    total = (torch.special.entr(rows).sum(dim=-1) / most).sum(dim=-1)
-    return Tally(total, int(later.sum()))
+    later, weights = block.queries > 0, block.pattern
+    least = torch.finfo(weights.dtype).tiny  # has a logarithm, whose product with 0 is 0
+    entropy = weights.clamp(min=least).log_().mul_(weights).sum(dim=-1).neg_()  # head query
+    most = (block.queries[later] + 1).to(entropy.dtype).log()
+    return Tally((entropy[:, later] / most).sum(dim=-1), int(later.sum()))

@@ -60,7 +60,8 @@ def share_on(cells: Cells) -> Callable[[RowBlock], Tally]:
 
     def measure(block: RowBlock) -> Tally:
         chosen = cells(block.queries, block.ids)
-        total = block.pattern.masked_fill(chosen.logical_not(), 0.0).sum(dim=(1, 2))
+        weights = block.pattern.flatten(1)  # head (query key)
+        total = weights @ chosen.flatten().to(weights.dtype)  # reads them once, copies nothing
         return Tally(total, int(chosen.any(dim=1).sum()))
 
     return measure

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -51,8 +52,7 @@ def test_copies_are_counted_where_they_can_be_known(model, monkeypatch):
         logits = torch.zeros_like(record.logits)
         for position in range(8, len(ids)):
             logits[position, ids[position - 7]] = 1.0
-        object.__setattr__(record, "logits", logits)
-        return record
+        return dataclasses.replace(record, read_out=logits)
 
     monkeypatch.setattr(model, "run", copying)
     assert repeat_scores(model, probes=2)[1] == 1.0
