@@ -237,7 +237,7 @@ def test_out_of_memory_is_one_sentence(monkeypatch):
     def full(*_, **__):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
-    monkeypatch.setattr(LanguageModel, "forward", full)
+    monkeypatch.setattr(LanguageModel, "stream", full)
     page = open_page(text="a text that nobody has run before this test")
     assert len(said(page)) == 1
     assert "memory" in said(page)[0]
