@@ -7,6 +7,7 @@ import streamlit as st
 
 from components import state
 from components.figures.detail import Detail, detail_figure
+from components.long_head import Cell
 from components.looks import Weights
 from components.messages import plain
 from components.mounting import event, mount, pack
@@ -69,11 +70,17 @@ def listing(weights: Weights, labels: Sequence[str], *, first_query: int = 0) ->
     """The strongest cells as lines of text, query, key, weight; ties in the text's order."""
     flat = np.nan_to_num(weights).ravel()
     order = [int(i) for i in np.argsort(-flat, kind="stable")[:STRONGEST] if flat[i] > 0]
-    cells = [(i // weights.shape[1], i % weights.shape[1]) for i in order]
-    names = [(f"{first_query + q} {labels[first_query + q]}", f"{k} {labels[k]}") for q, k in cells]
+    width = weights.shape[1]
+    cells = [(first_query + i // width, i % width, float(flat[i])) for i in order]
+    return as_lines(cells, labels)
+
+
+def as_lines(cells: Sequence[Cell], labels: Sequence[str]) -> str:
+    """Cells as lines of text: query, key, weight."""
+    names = [(f"{query} {labels[query]}", f"{key} {labels[key]}") for query, key, _ in cells]
     wide = max([len("query"), *(len(name) for name, _ in names)])
     wide_key = max([len("key"), *(len(name) for _, name in names)])
     lines = [f"{'query':<{wide}}  {'key':<{wide_key}}  weight"]
-    for (query, key), i in zip(names, order, strict=True):
-        lines.append(f"{query:<{wide}}  {key:<{wide_key}}  {flat[i]:.4g}")
+    for (query, key), (_, _, weight) in zip(names, cells, strict=True):
+        lines.append(f"{query:<{wide}}  {key:<{wide_key}}  {weight:.4g}")
     return "\n".join(lines)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from attention.model_config import ModelConfig
     from attention.record import RunRecord
 
-MOST_WEIGHTS = 1_000_000_000  # of all heads together: half a minute's work for two cores
+MOST_WEIGHTS = 4_000_000_000  # of a layer's heads: some seconds' work for two cores
+MOST_HELD = 250_000_000  # the same where they are in memory together: 1 GB, more than once
 
 
 def render() -> None:
@@ -77,11 +78,11 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
     if model.tokenizer is None and not text_box.holds_ids(model):
         return None
     tokens = resources.tokens(run.model, text, state.text("bos"))
-    most = _most_tokens(model.config)
+    most = _most_tokens(model.config, run.implementation)
     count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
     if len(tokens) > most:
         reads = f"the model reads {model.config.context_length:,}"
-        draws = f"this page draws {most:,} with so many heads"
+        draws = f"this page draws {most:,} with so many heads{_more(model.config, most)}"
         messages.note(
             f"The text has {len(tokens):,} tokens and "
             f"{reads if most == model.config.context_length else draws}: the pictures show "
@@ -94,10 +95,19 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
     return resources.record(run.model, tokens.first(most), run.implementation)
 
 
-def _most_tokens(config: "ModelConfig") -> int:
-    """How long a text may be: as the model reads, or as its heads can be drawn soon enough."""
-    heads = config.num_layers * config.num_heads
-    return min(config.context_length, math.isqrt(MOST_WEIGHTS // heads))
+def _most_tokens(config: "ModelConfig", implementation: str) -> int:
+    """How long a text may be: as the model reads, or a layer can be run and drawn soon."""
+    from attention.implementations import IMPLEMENTATIONS
+
+    holds_patterns = IMPLEMENTATIONS[implementation].has_pattern
+    most = min(MOST_HELD, MOST_WEIGHTS) if holds_patterns else MOST_WEIGHTS
+    return min(config.context_length, math.isqrt(most // config.num_heads))
+
+
+def _more(config: "ModelConfig", most: int) -> str:
+    """Says how many tokens could be drawn where no patterns are held while the model runs."""
+    more = _most_tokens(config, "sdpa")
+    return f" run in this way, {more:,} as SDPA" if more > most else ""
 
 
 def _in_the_address(text: str) -> str:

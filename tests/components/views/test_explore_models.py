@@ -65,7 +65,7 @@ def test_bos_is_no_choice_where_there_is_none(without_tokenizer):
 
 
 def test_text_that_many_heads_would_take_minutes_for_is_cut(models_folder, monkeypatch):
-    monkeypatch.setattr(explore, "MOST_WEIGHTS", 3 * 2 * 5 * 5)  # 3 heads in 2 layers, 5 tokens
+    monkeypatch.setattr(explore, "MOST_WEIGHTS", 3 * 5 * 5)  # 3 heads in a layer, 5 tokens
     source = saved(models_folder / "small", vocab_size=101)
     page = open_page(model=source, text="1 2 3 4 5 6 7")
     assert len(said(page)) == 1

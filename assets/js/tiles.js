@@ -1,0 +1,674 @@
+// One head of a long text on a canvas. What is drawn are cells of a byte each, from the finest of
+// what is here: an overview of the whole, and the tiles that were asked for since. A pixel has the
+// largest weight under it, so that a single strong one never drops out. Python is asked for a tile
+// where the view is finer than what is here, and for exact weights where the pointer rests.
+
+const MAP = 72;  // px a side of the whole in small
+const TILES_CSS = `
+  ${TIP_CSS}
+  .viewer { outline: none; font: .8125rem/1.35 var(--st-font); color: var(--st-text-color);
+            border-radius: 4px; position: relative; }
+  .viewer:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
+  .head { display: flex; gap: .5rem; align-items: flex-start; }
+  .left { flex: 1; min-width: 0; }
+  .tools { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; }
+  button, input { font: inherit; color: inherit; background: var(--st-background-color);
+    border: 1px solid var(--st-border-color); border-radius: .3rem; height: 1.75rem;
+    box-sizing: border-box; padding: 0 .5rem; }
+  button { cursor: pointer; min-width: 1.75rem; white-space: nowrap; }
+  button:hover, input:hover { border-color: var(--st-text-color); }
+  button:focus-visible, input:focus-visible { outline: 2px solid var(--st-primary-color);
+    outline-offset: 1px; }
+  button[aria-pressed=true] { border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }
+  input { width: 8.5rem; }
+  .state, .keys { min-height: 1.35em; margin-top: .2rem; overflow: hidden; text-overflow: ellipsis;
+    white-space: nowrap; font-variant-numeric: tabular-nums; opacity: .8; }
+  .keys { display: none; gap: .3rem; opacity: 1; padding: 2px; align-items: center; overflow-x: auto; }
+  .keys.on { display: flex; }
+  .keys.on.aside { position: absolute; right: 0; flex-direction: column; align-items: stretch;
+    overflow: hidden auto; }
+  .keys.aside span { white-space: normal; }
+  .keys button { font: .75rem/1 var(--st-code-font); height: 1.4rem; padding: 0 .3rem; max-width: 11rem;
+    flex: none; text-align: left; overflow: hidden; text-overflow: ellipsis; }
+  .map { display: block; width: ${MAP}px; height: ${MAP}px; flex: none; cursor: crosshair;
+    border: 1px solid var(--st-border-color); background: var(--st-background-color); }
+  .map.aside { position: absolute; right: 0; }
+  .stage { position: relative; margin-top: .25rem;
+    height: clamp(19rem, min(100cqw, calc(100vh - 36rem)), 52rem); }
+  @media (max-width: 900px), (max-height: 759px) {
+    .stage { height: min(100cqw, max(24rem, calc(100vh - 14rem))); }
+  }
+  .plot { display: block; position: absolute; inset: 0; cursor: crosshair; }
+  .plot.held { cursor: grabbing; }
+  .scale { display: flex; gap: .5rem; align-items: center; font-size: .75rem; opacity: .85;
+    margin-top: .15rem; min-height: 1.3em; }
+  .ramp { width: 5rem; height: .55rem; flex: none; }
+`;
+const LEAST_SPAN = 8;  // tokens in view, at the closest
+const LABEL_PX = 11;
+const LABEL_PITCH = 13;
+const LONGEST = 11;  // characters of a label beside the picture
+const AROUND = 0.25;  // of the view, that is fetched on each side of it
+const PATCH = 64;  // cells a side of exact weights around a pointer at rest
+const KEPT = 12;  // tiles
+const ASK_MS = 90, REST_MS = 180, CLICK_MS = 260, GIVE_UP_MS = 8000;
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+export default function (component) {
+  const { header, body } = unpack(component.data);
+  const root = rootOf(component, TILES_CSS, build);
+  root.component = component;
+  root.viewer ??= viewer(root);
+  root.viewer?.take(header, body);
+  return () => root.viewer?.stop();
+}
+
+function build(element) {
+  const view = make('div', 'viewer');
+  view.tabIndex = 0;
+  view.setAttribute('role', 'application');
+  const button = (name, text, title) => {
+    const made = make('button', name, text);
+    made.type = 'button';
+    made.title = title;
+    made.setAttribute('aria-label', title);
+    return made;
+  };
+  const find = make('input', 'find');
+  find.type = 'text';
+  find.placeholder = 'Go to token …';
+  find.title = 'A token’s number or its text, then Enter; Enter again finds the next';
+  find.setAttribute('aria-label', 'Go to token: its number or its text');
+  const follow = button('follow', 'Follow', 'Keep the chosen token’s row in view, and name its strongest keys');
+  const tools = make('div', 'tools');
+  tools.append(button('out', '−', 'Zoom out'), button('in', '+', 'Zoom in'),
+               button('all', 'All', 'Show the whole head'), find, follow);
+  const state = make('div', 'state');
+  state.setAttribute('aria-live', 'polite');
+  const left = make('div', 'left');
+  left.append(tools, state);
+  const map = make('canvas', 'map');
+  map.setAttribute('aria-hidden', 'true');
+  const head = make('div', 'head');
+  head.append(left, map);
+  const stage = make('div', 'stage');
+  stage.append(make('canvas', 'plot'));
+  const scale = make('div', 'scale');
+  scale.append(make('canvas', 'ramp'), make('span', 'words'));
+  view.append(head, make('div', 'keys'), stage, scale);
+  element.append(view, make('div', 'tip'));
+}
+
+function viewer(root) {
+  const part = name => root.querySelector(`.${name}`);
+  const [frameOf, canvas, map, tip] = ['viewer', 'plot', 'map', 'tip'].map(part);
+  if (!canvas.getContext('2d')) {
+    root.component.setTriggerValue('missing', true);
+    return undefined;
+  }
+  let head = null;  // what was sent last
+  let labels = [];
+  let sources = [];  // the overview, then tiles; the last one drawn is on top
+  let exacts = [];
+  let palette = new Uint32Array(0);
+  let view = null;  // { y, x, span } in tokens
+  let cursor = null;  // the cell that the keyboard is at
+  let follows = false;
+  let [asked, askedAt, number] = ['', 0, 0];
+  let [wanted, pointer] = [null, null];
+  let [drawing, asking, resting, clicking] = [0, 0, 0, 0];
+
+  const send = (name, value) => root.component.setTriggerValue(name, value);
+  const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+  const count = () => head.count;
+  const ratio = () => window.devicePixelRatio || 1;
+  const place = () => {
+    const margin = Math.round(LONGEST * LABEL_PX * 0.602) + 8;
+    const [wide, high] = [canvas.clientWidth || 300, canvas.clientHeight || 300];
+    const side = Math.max(80, Math.min(wide - margin - 4, high - margin - 4));
+    return { margin, left: margin, top: 2, side, pixels: Math.round(side * ratio()) };
+  };
+  const put = (y, x, span) => {
+    const size = clamp(span, Math.min(LEAST_SPAN, count()), count());
+    if (follows) y = clamp(y, head.query + 1 - size * 0.9, head.query - size * 0.1);
+    view = { y: clamp(y, 0, count() - size), x: clamp(x, 0, count() - size), span: size };
+    soon();
+  };
+  const zoom = (by, y, x) => {
+    const span = clamp(view.span * by, Math.min(LEAST_SPAN, count()), count());
+    const grown = span / view.span;
+    put(y - (y - view.y) * grown, x - (x - view.x) * grown, span);
+  };
+  const middle = () => (cursor ? [cursor.y + 0.5, cursor.x + 0.5]
+    : [view.y + view.span / 2, view.x + view.span / 2]);
+  const centre = (y, x, span) => put(y + 0.5 - span / 2, x + 0.5 - span / 2, span);
+  const showRow = () => {
+    const { y, x, span } = view;
+    const seen = head.query >= y && head.query + 1 <= y + span;
+    const blank = x > head.query || (head.window !== null && x + span <= head.query + 1 - head.window);
+    if (seen && !blank) return;
+    put(seen ? y : head.query + 0.5 - span / 2, blank ? head.query + 0.5 - span * 0.7 : x, span);
+  };
+
+  // ---- What is here, and what is asked for
+
+  const take = (sent, body) => {
+    const first = head === null;
+    const [before, chosenBefore] = [head?.count, head?.query];
+    head = sent;
+    root.style.setProperty('--accent', sent.accent);
+    frameOf.setAttribute('aria-label', sent.label);
+    asked = '';
+    let from = 0;
+    const next = length => body.subarray(from, from += length);
+    let weights = null;
+    if (sent.exact) {
+      const size = sent.exact[5] * sent.exact[6] * 4;
+      weights = new Float32Array(body.buffer.slice(body.byteOffset, body.byteOffset + size));
+      from = size;
+    }
+    palette = new Uint32Array(next(sent.colours * 4).slice().buffer);
+    if (sent.base) {
+      labels = sent.labels;
+      exacts = [];
+      sources = [source(sent.base, next(sent.base[5] * sent.base[6]))];
+    }
+    if (sent.tile) {
+      const tile = source(sent.tile, next(sent.tile[5] * sent.tile[6]));
+      const others = sources.slice(1).filter(s => !(s.by === tile.by && inside(s, tile)));
+      sources = [sources[0], ...others.slice(-KEPT + 1), tile].filter(Boolean);
+    }
+    if (weights) exacts = [source(sent.exact, weights), ...exacts.slice(0, KEPT - 1)];
+    if (sources.length && !sources[0].whole) sources = [];
+    if (first || before !== sent.count) {
+      view = { y: 0, x: 0, span: sent.count };
+      cursor = null;
+    }
+    if (chosenBefore !== undefined && chosenBefore !== sent.query) follows ? toRow() : showRow();
+    listKeys();
+    root.observer ??= new ResizeObserver(soon);
+    root.observer.observe(canvas);
+    soon();
+  };
+  const source = ([top, left, bottom, right, by, rows, columns], cells) =>
+    ({ top, left, bottom, right, by, rows, columns, cells,
+       whole: top === 0 && left === 0 && bottom === head.count && right === head.count });
+  const inside = (a, b) => a.top >= b.top && a.left >= b.left && a.bottom <= b.bottom && a.right <= b.right;
+  const finest = (y, x, among) => among.filter(s => y >= s.top && y < s.bottom && x >= s.left && x < s.right)
+    .reduce((best, s) => (!best || s.by <= best.by ? s : best), null);
+  const covers = (list, box, by) => list.some(s => s.by <= by && inside(box, s));
+  // How many tokens a cell may cover where it is to be no larger than a pixel or two.
+  const fineness = () => 2 ** Math.max(0, Math.ceil(Math.log2(view.span / place().pixels)));
+  const box = (around, by) => {
+    const down = v => Math.max(0, Math.floor(v / by) * by);
+    const up = v => Math.min(count(), Math.ceil(v / by) * by);
+    const more = view.span * around;
+    return { top: down(view.y - more), left: down(view.x - more),
+             bottom: up(view.y + view.span + more), right: up(view.x + view.span + more) };
+  };
+  const ask = () => {
+    clearTimeout(asking);
+    asking = setTimeout(() => {
+      if (!head || !root.isConnected) return;
+      const message = { has: sources.length ? head.name : '', tile: null, exact: wanted, fresh: false };
+      const by = fineness();
+      const fetched = box(AROUND, by);
+      const list = [fetched.top, fetched.left, fetched.bottom, fetched.right, by];
+      if (sources.length === 0 || by < sources[0].by) {
+        message.tile = list;
+        message.fresh = !covers(sources, box(0, by), by);
+      }
+      if (!message.fresh && !wanted && message.has) return;
+      const key = JSON.stringify(message);
+      if (key === asked && performance.now() - askedAt < GIVE_UP_MS) return;
+      [asked, askedAt] = [key, performance.now()];
+      wanted = null;
+      status('…');
+      send('ask', { ...message, number: ++number });
+    }, ASK_MS);
+  };
+
+  // ---- Drawing
+
+  const soon = () => {
+    if (!drawing) drawing = requestAnimationFrame(() => { drawing = 0; draw(); });
+  };
+  const draw = () => {
+    if (!head || !view || !root.isConnected) return;
+    if (!sources.length) return ask();
+    const at = place();
+    const scale = ratio();
+    canvas.style.width = '100%';
+    canvas.style.height = '100%';
+    const [wide, high] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
+    if (canvas.width !== wide) canvas.width = wide;
+    if (canvas.height !== high) canvas.height = high;
+    // Beside the picture where that leaves room, else above it.
+    const room = canvas.clientWidth - at.left - at.side - 12;
+    const [keys, { offsetTop }] = [part('keys'), part('stage')];
+    for (const element of [map, keys]) element.classList.toggle('aside', room > MAP);
+    map.style.top = `${offsetTop}px`;
+    keys.style.top = room > MAP ? `${offsetTop + MAP + 8}px` : '';
+    keys.style.maxHeight = room > MAP ? `${canvas.clientHeight - MAP - 8}px` : '';
+    keys.style.width = room > MAP ? `${Math.min(room, 160)}px` : '';
+    canvas.style.touchAction = view.span < count() ? 'none' : 'pan-y';
+    const pen = canvas.getContext('2d');
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, wide, high);
+    hatch(pen, at.left, at.top, at.side);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(raster(view, at.pixels), at.left, at.top, at.side, at.side);
+    axes(pen, at);
+    marks(pen, at);
+    minimap();
+    ramp();
+    status('');
+    if (pointer) pointer = under(pointer.event);
+    tell();
+    ask();
+  };
+  const hatch = (pen, left, top, side) => {
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, side, side);
+    pen.clip();
+    pen.strokeStyle = head.hatch;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    for (let d = -side; d < side; d += 6) {
+      pen.moveTo(left + d, top + side);
+      pen.lineTo(left + d + side, top);
+    }
+    pen.stroke();
+    pen.restore();
+  };
+  const raster = ({ y, x, span }, pixels) => {
+    const image = new ImageData(pixels, pixels);
+    const out = new Uint32Array(image.data.buffer);
+    const pitch = span / pixels;
+    const codes = new Uint8Array(pixels * pixels);
+    for (const s of [...sources].sort((a, b) => b.by - a.by)) {
+      // Of each pixel's row or column the first cell under it and the one after its last.
+      const cells = (start, low, high, most) => {
+        const found = [];
+        for (let i = 0; i < pixels; i++) {
+          const [a, b] = [start + i * pitch, start + (i + 1) * pitch];
+          if (a < low - 1e-6 || Math.min(b, count()) > high + 1e-6) continue;
+          const one = Math.min(most - 1, Math.floor((a - low) / s.by + 1e-9));
+          found.push([i, one, clamp(Math.ceil((b - low) / s.by - 1e-9), one + 1, most)]);
+        }
+        return found;
+      };
+      const rows = cells(y, s.top, s.bottom, s.rows);
+      const columns = cells(x, s.left, s.right, s.columns);
+      let same = -1;
+      rows.forEach(([i, a, b], n) => {
+        if (n && rows[n - 1][1] === a && rows[n - 1][2] === b && columns.length) {
+          const [from, to] = [columns[0][0], columns[columns.length - 1][0] + 1];
+          codes.copyWithin(i * pixels + from, same * pixels + from, same * pixels + to);
+          return;
+        }
+        same = i;
+        for (const [j, c, d] of columns) {
+          let most = 0;
+          for (let row = a; row < b; row++) {
+            const line = row * s.columns;
+            for (let k = c; k < d; k++) if (s.cells[line + k] > most) most = s.cells[line + k];
+          }
+          codes[i * pixels + j] = most;
+        }
+      });
+    }
+    for (let i = 0; i < codes.length; i++) out[i] = palette[codes[i]];
+    const sheet = document.createElement('canvas');
+    sheet.width = sheet.height = pixels;
+    sheet.getContext('2d').putImageData(image, 0, 0);
+    return sheet;
+  };
+  const label = (i, every) => {
+    const text = every > 1 ? `${i} ${labels[i]}` : labels[i];
+    const signs = [...text];
+    return signs.length > LONGEST ? signs.slice(0, LONGEST - 1).join('') + '…' : text;
+  };
+  const axes = (pen, { left, top, side }) => {
+    const pitch = side / view.span;
+    const every = STEPS.find(n => n * pitch >= LABEL_PITCH) ?? STEPS[STEPS.length - 1];
+    const style = getComputedStyle(frameOf);
+    pen.fillStyle = style.color;
+    pen.font = `${LABEL_PX}px ${style.getPropertyValue('--st-code-font') || 'monospace'}`;
+    pen.textBaseline = 'middle';
+    pen.textAlign = 'right';
+    const places = start => {
+      const found = [];
+      for (let i = Math.ceil(Math.max(0, start - 0.5) / every) * every; i < Math.min(count(), start + view.span); i += every) {
+        const at = (i + 0.5 - start) * pitch;
+        if (at >= 0 && at <= side) found.push([i, clamp(at, LABEL_PX / 2, side - LABEL_PX / 2)]);
+      }
+      return found;
+    };
+    for (const [i, at] of places(view.y)) pen.fillText(label(i, every), left - 4, top + at);
+    for (const [i, at] of places(view.x)) {
+      pen.save();
+      pen.translate(left + at, top + side + 4);
+      pen.rotate(-Math.PI / 2);
+      pen.fillText(label(i, every), 0, 0);
+      pen.restore();
+    }
+  };
+  const marks = (pen, { left, top, side }) => {
+    const pitch = side / view.span;
+    const [across, down] = [x => left + (x - view.x) * pitch, y => top + (y - view.y) * pitch];
+    pen.save();
+    pen.beginPath();
+    pen.rect(left - 6, top - 6, side + 12, side + 12);
+    pen.clip();
+    pen.strokeStyle = head.accent;
+    pen.lineWidth = 1.5;
+    const thick = Math.max(pitch, 3);
+    const row = down(head.query + 0.5);
+    pen.strokeRect(left, row - thick / 2, side, thick);
+    if (follows) {
+      for (const [key] of head.keys) {
+        pen.beginPath();
+        pen.arc(across(key + 0.5), row, Math.max(5, pitch * 0.75), 0, 2 * Math.PI);
+        pen.stroke();
+      }
+    }
+    if (cursor) {
+      const size = Math.max(pitch, 7);
+      for (const [colour, width] of [[head.ground, 4], [getComputedStyle(frameOf).color, 2]]) {
+        pen.strokeStyle = colour;
+        pen.lineWidth = width;
+        pen.strokeRect(across(cursor.x + 0.5) - size / 2, down(cursor.y + 0.5) - size / 2, size, size);
+      }
+    }
+    pen.restore();
+  };
+  let mapped = null;
+  const minimap = () => {
+    const pixels = Math.round(MAP * ratio());
+    const key = `${head.name} ${pixels} ${head.accent}`;
+    if (mapped?.key !== key) {
+      const all = sources;
+      sources = sources.slice(0, 1);
+      mapped = { key, sheet: raster({ y: 0, x: 0, span: count() }, pixels) };
+      sources = all;
+    }
+    if (map.width !== pixels) map.width = map.height = pixels;
+    const pen = map.getContext('2d');
+    pen.clearRect(0, 0, pixels, pixels);
+    pen.drawImage(mapped.sheet, 0, 0);
+    const per = pixels / count();
+    const size = Math.max(4 * ratio(), view.span * per);
+    const from = start => clamp((start + view.span / 2) * per - size / 2, 0, pixels - size);
+    pen.lineWidth = 2 * ratio();
+    pen.strokeStyle = head.accent;
+    pen.strokeRect(from(view.x), from(view.y), size, size);
+  };
+  const ramp = () => {
+    const strip = part('ramp');
+    const shades = head.colours - head.lowest;
+    if (strip.width !== shades) strip.width = shades;
+    strip.height = 1;
+    const image = new ImageData(shades, 1);
+    new Uint32Array(image.data.buffer).set(palette.subarray(head.lowest));
+    strip.getContext('2d').putImageData(image, 0, 0);
+    const by = finest(view.y + view.span / 2, view.x + view.span / 2, sources).by;
+    const each = by === 1 ? 'each cell is a weight' : `a cell is the largest of ${by} × ${by}`;
+    part('words').textContent = `weight ${head.scale}; ${each}`;
+  };
+
+  // ---- Words
+
+  const span = (from, by) => {
+    if (by === 1) return `${from} · ${labels[from]}`;
+    const last = Math.min(from + by, count()) - 1;
+    const all = labels.slice(from, Math.min(last + 1, from + 8)).join(' ');
+    return `${from}–${last} · ${all}${last - from >= 8 ? ' …' : ''}`;
+  };
+  const why = (y, x) => {
+    if (x > y) return 'cannot attend: later token';
+    if (head.window !== null && y - x >= head.window) return `cannot attend: before the window of ${head.window} tokens`;
+    return 'hidden: first token';
+  };
+  // The cell under a place: the strongest of those that its pixel covers.
+  const cellAt = (y, x) => {
+    const s = finest(Math.floor(y), Math.floor(x), sources);
+    if (!s) return null;
+    const reach = view.span / place().pixels;
+    const range = (at, low, most) => {
+      const one = Math.min(most - 1, Math.floor((at - low) / s.by));
+      return [one, clamp(Math.ceil((at + reach - low) / s.by), one + 1, most)];
+    };
+    const [a, b] = range(y, s.top, s.rows);
+    const [c, d] = range(x, s.left, s.columns);
+    let best = { row: a, column: c, code: -1 };
+    const few = reach > s.by;  // else the cell itself
+    for (let row = a; row < (few ? b : a + 1); row++) {
+      for (let column = c; column < (few ? d : c + 1); column++) {
+        const code = s.cells[row * s.columns + column];
+        if (code > best.code) best = { row, column, code };
+      }
+    }
+    return { y: s.top + best.row * s.by, x: s.left + best.column * s.by, by: s.by, code: best.code };
+  };
+  const exactly = cell => {
+    for (const e of exacts) {
+      const [row, column] = [(cell.y - e.top) / e.by, (cell.x - e.left) / e.by];
+      const fits = e.by === cell.by && Number.isInteger(row) && Number.isInteger(column);
+      if (fits && row >= 0 && column >= 0 && row < e.rows && column < e.columns) {
+        return e.cells[row * e.columns + column];
+      }
+    }
+    return undefined;
+  };
+  const about = code => {
+    const part = (code - head.lowest) / (head.colours - 1 - head.lowest);
+    return head.log ? head.floor * (head.top / head.floor) ** part : part * head.top;
+  };
+  const words = cell => {
+    const exact = exactly(cell);
+    const name = cell.by === 1 ? 'weight' : 'largest weight';
+    const number = exact === undefined ? `about ${Number(about(cell.code).toPrecision(2))}`
+      : String(Number(exact.toPrecision(6)));
+    const said = cell.code < head.lowest ? why(cell.y, cell.x) : `${name} ${number}${head.of}`;
+    return `query ${span(cell.y, cell.by)}\nkey ${span(cell.x, cell.by)}\n${said}`;
+  };
+  const status = waiting => {
+    const range = (from, more) => `${Math.floor(from)}–${Math.min(count(), Math.ceil(from + more)) - 1}`;
+    const cell = cursor ? cellAt(cursor.y, cursor.x) : null;
+    const where = view.span >= count() ? `all ${count().toLocaleString('en')} tokens`
+      : `queries ${range(view.y, view.span)}, keys ${range(view.x, view.span)}`;
+    const text = cell ? words(cell).replaceAll('\n', ' · ') : `${where} ${waiting}`;
+    const line = part('state');
+    if (line.textContent !== text) line.textContent = text;
+    line.title = text;
+    if (cell) want(cell);
+  };
+  const want = cell => {
+    clearTimeout(resting);
+    if (cell.code < head.lowest || exactly(cell) !== undefined) return;
+    resting = setTimeout(() => {
+      const half = (PATCH / 2) * cell.by;
+      const low = at => Math.max(0, at - half);
+      const high = at => Math.min(count(), at + half);
+      wanted = [low(cell.y), low(cell.x), high(cell.y), high(cell.x), cell.by];
+      asked = '';
+      ask();
+    }, REST_MS);
+  };
+  const tell = () => {
+    if (!pointer || !sources.length) return;
+    const cell = cellAt(pointer.y, pointer.x);
+    if (!cell) return;
+    placeTip(tip, words(cell), pointer.event);
+    want(cell);
+  };
+  const hush = () => {
+    pointer = null;
+    clearTimeout(resting);
+    tip.style.display = 'none';
+  };
+
+  // ---- Choosing, following, finding
+
+  const choose = query => {
+    hush();
+    if (query !== head.query) send('query', query);
+  };
+  const toRow = () => put(head.query + 0.5 - view.span / 2, view.x, view.span);
+  const follow = on => {
+    follows = on;
+    listKeys();
+    if (on) toRow();
+    soon();
+  };
+  const listKeys = () => {
+    part('follow').setAttribute('aria-pressed', follows);
+    const list = part('keys');
+    list.classList.toggle('on', follows);
+    const name = make('span', '', `${head.query} “${labels[head.query]}” looks at`);
+    list.replaceChildren(name, ...head.keys.map(([key, weight]) => {
+      const chip = make('button', '', `${key} ${labels[key]} ${figure(weight)}`);
+      chip.type = 'button';
+      chip.title = `Show query ${head.query}, key ${key}`;
+      chip.onclick = () => put(view.y, key + 0.5 - view.span / 2, view.span);
+      return chip;
+    }));
+  };
+  const find = () => {
+    const field = part('find');
+    const text = field.value.trim();
+    if (!text) return;
+    let at = /^\d+$/.test(text) ? Number(text) : -1;
+    const plain = label => label.replaceAll('␣', ' ').trim().toLowerCase();
+    if (at < 0 || at >= count()) {
+      const all = labels.map(plain);
+      const from = (head.query + 1) % count();
+      const order = [...all.keys()].map(i => (i + from) % count());
+      at = order.find(i => all[i] === plain(text)) ?? order.find(i => all[i].includes(plain(text))) ?? -1;
+    }
+    field.setAttribute('aria-invalid', at < 0);
+    if (at < 0) {
+      part('state').textContent = `no token is “${text}” among 0–${count() - 1}`;
+      return;
+    }
+    cursor = null;
+    const close = Math.min(view.span, 96);
+    follows ? put(at - close / 2, at - close * 0.7, close) : centre(at, at - close * 0.2, close);
+    choose(at);
+  };
+
+  // ---- Pointer and keys
+
+  const under = event => {
+    const { left, top, side } = place();
+    const seen = canvas.getBoundingClientRect();
+    const [px, py] = [event.clientX - seen.left - left, event.clientY - seen.top - top];
+    const on = px >= 0 && py >= 0 && px < side && py < side;
+    const tokens = view.span / side;
+    return { y: view.y + py * tokens, x: view.x + px * tokens, on, event, tokens };
+  };
+  let held = null;
+  canvas.onwheel = event => {
+    const at = under(event);
+    if (!at.on || (view.span >= count() && event.deltaY > 0)) return;  // the page's own
+    event.preventDefault();
+    cursor = null;
+    const moved = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
+    zoom(Math.exp(clamp(moved, -400, 400) * 0.002), at.y, at.x);
+    pointer = under(event);
+    tell();
+  };
+  canvas.onpointerdown = event => {
+    const at = under(event);
+    if (event.button !== 0 || !at.on) return;
+    canvas.setPointerCapture(event.pointerId);
+    held = { at, view: { ...view }, moved: false };
+  };
+  canvas.onpointermove = event => {
+    const at = under(event);
+    if (held) {
+      const { clientX, clientY } = held.at.event;
+      const [dx, dy] = [event.clientX - clientX, event.clientY - clientY];
+      held.moved ||= Math.hypot(dx, dy) > 4;
+      if (!held.moved) return;
+      hush();
+      cursor = null;
+      canvas.classList.add('held');
+      put(held.view.y - dy * at.tokens, held.view.x - dx * at.tokens, view.span);
+      return;
+    }
+    if (!at.on) return hush();
+    pointer = at;
+    tell();
+  };
+  canvas.onpointerup = event => {
+    canvas.classList.remove('held');
+    const [at, dragged] = [held?.at, held?.moved];
+    held = null;
+    if (!at || dragged) return;
+    clearTimeout(clicking);
+    const query = Math.floor(cellAt(at.y, at.x)?.y ?? at.y);
+    if (event.detail < 2) clicking = setTimeout(() => choose(query), CLICK_MS);  // or the first of two
+  };
+  canvas.onpointercancel = () => { held = null; canvas.classList.remove('held'); };
+  canvas.onpointerleave = () => { if (!held) hush(); };
+  canvas.ondblclick = () => {
+    clearTimeout(clicking);
+    put(0, 0, count());
+  };
+  const look = event => {
+    const seen = map.getBoundingClientRect();
+    const at = (from, size) => clamp(from / size, 0, 1) * count();
+    cursor = null;
+    centre(at(event.clientY - seen.top, seen.height), at(event.clientX - seen.left, seen.width), view.span);
+  };
+  map.onpointerdown = event => { map.setPointerCapture(event.pointerId); look(event); };
+  map.onpointermove = event => { if (event.buttons) look(event); };
+  part('in').onclick = () => zoom(0.5, ...middle());
+  part('out').onclick = () => zoom(2, ...middle());
+  part('all').onclick = () => put(0, 0, count());
+  part('follow').onclick = () => follow(!follows);
+  part('find').onkeydown = event => {
+    event.stopPropagation();
+    if (event.key === 'Enter') find();
+    if (event.key === 'Escape') frameOf.focus();
+  };
+  const move = (down, across) => {
+    const by = finest(view.y + view.span / 2, view.x + view.span / 2, sources)?.by ?? 1;
+    cursor ??= { y: clamp(head.query, Math.ceil(view.y), Math.floor(view.y + view.span - 1)),
+                 x: Math.floor(view.x + view.span / 2) };
+    const steps = view.span <= 64 ? 1 : Math.max(by, Math.round(view.span / 32));
+    cursor.y = clamp(cursor.y + down * steps, 0, count() - 1);
+    cursor.x = clamp(cursor.x + across * steps, 0, count() - 1);
+    centre(cursor.y, cursor.x, view.span);
+  };
+  frameOf.onkeydown = event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !head) return;
+    const many = event.shiftKey ? 8 : 1;
+    const does = {
+      ArrowUp: () => move(-many, 0), ArrowDown: () => move(many, 0),
+      ArrowLeft: () => move(0, -many), ArrowRight: () => move(0, many),
+      '+': () => zoom(0.5, ...middle()), '=': () => zoom(0.5, ...middle()),
+      '-': () => zoom(2, ...middle()), _: () => zoom(2, ...middle()),
+      0: () => put(0, 0, count()), Escape: () => { cursor = null; soon(); },
+      f: () => follow(!follows), F: () => follow(!follows),
+    }[event.key];
+    if (does) {
+      event.preventDefault();
+      does();
+    } else if (event.key === 'Enter' && cursor && event.target === frameOf) {
+      event.preventDefault();
+      choose(cellAt(cursor.y, cursor.x)?.y ?? cursor.y);
+    }
+  };
+  frameOf.onblur = () => { cursor = null; soon(); };
+  const stop = () => {
+    root.observer?.disconnect();
+    root.observer = null;
+    [asking, resting, clicking].forEach(clearTimeout);
+    hush();
+  };
+  return { take, stop };
+}

@@ -1,0 +1,75 @@
+"""Explore with a text too long for whole heads to be held or drawn."""
+
+import pytest
+
+from attention.loading import load_model
+from components import derived
+from components.parts import tiles
+from components.views import explore
+from tests.components.model_page import saved
+from tests.components.views.test_explore import charts, component, open_page, said
+
+LENGTH = 521
+
+
+@pytest.fixture
+def opened(models_folder):
+    source = saved(models_folder / "small", vocab_size=101, context_length=1024)
+    ids = " ".join(str(i * 37 % 101) for i in range(LENGTH))
+    return {"model": source, "text": ids}
+
+
+def test_long_text_gets_the_picture_to_zoom_into(opened):
+    page = open_page(**opened, layer=1, head=2, query=7)
+    assert set(charts(page)) == {"grid"}
+    viewer = component(page, "tiles")
+    assert viewer["count"] == len(viewer["labels"]) == LENGTH
+    assert viewer["base"] == [0, 0, LENGTH, LENGTH, 1, LENGTH, LENGTH]
+    assert viewer["query"] == 7
+    assert sum(weight for _, weight in viewer["keys"]) == pytest.approx(1, abs=1e-5)
+    assert said(page) == []
+
+
+def test_up_to_512_tokens_it_stays_a_heatmap(opened):
+    shorter = " ".join(opened["text"].split()[:512])
+    page = open_page(model=opened["model"], text=shorter)
+    assert set(charts(page)) == {"grid", "detail"}
+    assert component(page, "tiles") is None
+
+
+def test_strongest_weights_are_a_table(opened):
+    page = open_page(**opened, layer=0, head=0)
+    page.session_state["weights_table"] = True
+    page.run()
+    first = page.code[-1].value.splitlines()[1].split()
+    model = load_model(opened["model"])
+    pattern = model.run([int(i) for i in opened["text"].split()]).pattern(0, 0)
+    query, key, weight = int(first[0]), int(first[2]), float(first[4])
+    assert weight == pytest.approx(pattern[query, key], rel=1e-3)
+    assert pattern[query, key] == pattern.max()
+
+
+def test_browser_that_cannot_draw_it_gets_a_plain_picture(opened):
+    page = open_page(**opened)
+    page.session_state[tiles.MISSING] = True
+    page.run()
+    assert not page.exception
+    assert component(page, "tiles") is None
+    assert len(page.get("image")) == 1
+    assert any("cannot draw the picture to zoom into" in each.value for each in page.caption)
+
+
+def test_heads_of_many_are_told_from_the_beginning(opened, monkeypatch):
+    monkeypatch.setattr(derived, "MOST_WEIGHTS", 3 * 2 * 97 * 97)  # 3 heads in 2 layers
+    page = open_page(**opened)
+    captions = " ".join(each.value.replace("\\", "") for each in page.caption)
+    assert "told from the first 97 tokens: all 6 heads on 521" in captions
+    assert component(page, "tiles")["count"] == LENGTH
+
+
+def test_text_is_cut_sooner_where_patterns_are_held_while_the_model_runs(opened, monkeypatch):
+    monkeypatch.setattr(explore, "MOST_HELD", 3 * 31 * 31)
+    page = open_page(**opened)
+    assert "draws 31 with so many heads run in this way, 1,024 as SDPA" in said(page)[0]
+    page = open_page(**opened, implementation="sdpa")
+    assert component(page, "tiles")["count"] == LENGTH
