@@ -31,7 +31,7 @@ class Tiled(Protocol):
         """How many tokens a query of a layer may attend to, its own the last; None for all."""
 
     def pattern(self, layer: int, head: int, rows: slice) -> Weights:
-        """Some rows of one head's pattern."""
+        """Some rows of one head's pattern; the caller's own."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,17 @@ class LongHead:
         pattern = self.record.pattern(self.layer, self.head, rows=slice(start, stop))
         if self.hide_first:
             pattern = without_first(pattern)
-        distance = np.arange(start, stop)[:, None] - np.arange(self.record.seq_len)[columns]
-        seen = distance >= 0
+        empty = np.isnan(pattern[:, -1])  # rows with nothing but a hidden first token
+        shown, left = pattern[:, columns], columns.start or 0
         window = self.record.window(self.layer)
-        if window is not None:
-            seen &= distance < window
-        shown = np.where(seen, pattern[:, columns], np.float32(-1))
-        filled: Weights = np.nan_to_num(shown, copy=False, nan=-1)
-        return filled
+        for row, after in enumerate(range(start + 1, stop + 1)):
+            shown[row, max(0, after - left) :] = -1
+            if window is not None:
+                shown[row, : max(0, after - window - left)] = -1
+        if self.hide_first and left == 0:
+            shown[:, 0] = -1
+        shown[empty] = -1
+        return shown
 
 
 def thumbnails(

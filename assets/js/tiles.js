@@ -110,11 +110,12 @@ function viewer(root) {
   let labels = [];
   let sources = [];  // the overview, then tiles; the last one drawn is on top
   let exacts = [];
+  let named = '';  // of what the overview is
   let palette = new Uint32Array(0);
   let view = null;  // { y, x, span } in tokens
   let cursor = null;  // the cell that the keyboard is at
   let follows = false;
-  let [asked, askedAt, number] = ['', 0, 0];
+  let [asked, askedAt, number] = ['', 0, Date.now()];  // no page before had these numbers
   let [wanted, pointer] = [null, null];
   let [drawing, asking, resting, clicking] = [0, 0, 0, 0];
 
@@ -170,6 +171,7 @@ function viewer(root) {
     palette = new Uint32Array(next(sent.colours * 4).slice().buffer);
     if (sent.base) {
       labels = sent.labels;
+      named = sent.name;
       exacts = [];
       sources = [source(sent.base, next(sent.base[5] * sent.base[6]))];
     }
@@ -179,13 +181,13 @@ function viewer(root) {
       sources = [sources[0], ...others.slice(-KEPT + 1), tile].filter(Boolean);
     }
     if (weights) exacts = [source(sent.exact, weights), ...exacts.slice(0, KEPT - 1)];
-    if (sources.length && !sources[0].whole) sources = [];
+    if (named !== sent.name || (sources.length && !sources[0].whole)) sources = [];
     if (first || before !== sent.count) {
       view = { y: 0, x: 0, span: sent.count };
       cursor = null;
     }
     if (chosenBefore !== undefined && chosenBefore !== sent.query) follows ? toRow() : showRow();
-    listKeys();
+    if (sources.length) listKeys();
     root.observer ??= new ResizeObserver(soon);
     root.observer.observe(canvas);
     soon();
@@ -210,7 +212,7 @@ function viewer(root) {
     clearTimeout(asking);
     asking = setTimeout(() => {
       if (!head || !root.isConnected) return;
-      const message = { has: sources.length ? head.name : '', tile: null, exact: wanted, fresh: false };
+      const message = { has: sources.length ? named : '', tile: null, exact: wanted, fresh: false };
       const by = fineness();
       const fetched = box(AROUND, by);
       const list = [fetched.top, fetched.left, fetched.bottom, fetched.right, by];
@@ -235,6 +237,7 @@ function viewer(root) {
   };
   const draw = () => {
     if (!head || !view || !root.isConnected) return;
+    canvas.style.opacity = sources.length ? '' : 0.5;  // the picture before, until this one is here
     if (!sources.length) return ask();
     const at = place();
     const scale = ratio();

@@ -93,7 +93,9 @@ def within(tile: Tile | None, seq_len: int) -> Tile | None:
     return cut if np.prod(cut.shape) <= MOST_TILE_CELLS else None
 
 
-def answer(viewed: Viewed, asked: Request, ink: Ink) -> tuple[dict[str, Any], bytes]:
+def answer(
+    viewed: Viewed, asked: Request, ink: Ink, *, sent: bool = False
+) -> tuple[dict[str, Any], bytes]:
     """The header and the body that `mounting.pack` makes one of.
 
     The body is exact weights (float32), the palette, the overview's cells, the tile's cells, each
@@ -103,8 +105,9 @@ def answer(viewed: Viewed, asked: Request, ink: Ink) -> tuple[dict[str, Any], by
         viewed: what is looked at.
         asked: by the browser.
         ink: the page's colours.
+        sent: whether the overview is on its way already, though the browser doesn't say so.
     """
-    seq_len, new = len(viewed.labels), asked.has != viewed.name
+    seq_len, new = len(viewed.labels), asked.has != viewed.name and not sent
     tile, exact = within(asked.tile, seq_len), within(asked.exact, seq_len)
     if not (new or asked.fresh):
         tile = None

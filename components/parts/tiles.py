@@ -15,7 +15,7 @@ from components.mounting import event, mount, pack
 from components.parts.detail import as_lines, listing
 from components.theme import Ink, lookup
 
-KEY, ASKED, MISSING = "tiles", "tiles_asked", "tiles_missing"
+KEY, ASKED, SENT, MISSING = "tiles", "tiles_asked", "tiles_sent", "tiles_missing"
 
 
 @st.fragment
@@ -41,7 +41,11 @@ def draw(viewed: Viewed, ink: Ink, alt: str) -> None:
             )
         )
         return
-    header, body = answer(viewed, Request.read(st.session_state.get(ASKED)), ink)
+    wanted = Request.read(st.session_state.get(ASKED))
+    # What was sent before is not sent again, unless the browser asks: it may have begun anew.
+    sent = st.session_state.get(SENT) == (viewed.name, wanted.number)
+    st.session_state[SENT] = (viewed.name, wanted.number)
+    header, body = answer(viewed, wanted, ink, sent=sent)
     header["label"] = (
         f"{alt} {last + 1:,} tokens. Arrow keys move, + and − zoom, 0 shows all, "
         "Enter chooses a token, F follows it."

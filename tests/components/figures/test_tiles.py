@@ -122,3 +122,11 @@ def test_masked_cells_let_the_hatching_through():
     assert colours[MASKED, 3] == 0
     assert (colours[LOWEST:, 3] == 255).all()
     assert colours.shape == (HIGHEST + 1, 4)
+
+
+def test_overview_on_its_way_is_not_sent_twice(viewed):
+    first, _ = answer(viewed, Request(), LIGHT)
+    again, body = answer(viewed, Request(), LIGHT, sent=True)
+    assert first["base"]
+    assert again["base"] is again["labels"] is None
+    assert set(unpacked(again, body)) == {"palette"}

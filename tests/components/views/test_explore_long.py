@@ -73,3 +73,13 @@ def test_text_is_cut_sooner_where_patterns_are_held_while_the_model_runs(opened,
     assert "draws 31 with so many heads run in this way, 1,024 as SDPA" in said(page)[0]
     page = open_page(**opened, implementation="sdpa")
     assert component(page, "tiles")["count"] == LENGTH
+
+
+def test_overview_is_sent_once_and_again_for_another_head(opened):
+    page = open_page(**opened)
+    assert component(page, "tiles")["base"]
+    page.run()
+    assert component(page, "tiles")["base"] is None
+    page.session_state["head"] = 1
+    page.run()
+    assert component(page, "tiles")["base"]
