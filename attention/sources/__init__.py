@@ -17,6 +17,7 @@ from attention.tokens import Tokenizer
 EMBEDDED = Path(__file__).parents[2] / "assets" / "model"
 GGUF = ".gguf"
 FILES = (GGUF, SAFETENSORS, *pickled.SUFFIXES)
+BESIDE = (".json", ".txt", ".bpe", ".model", ".pkl")  # configs and tokenizers
 Before = Callable[[Mapping[str, Any]], None]
 
 
@@ -106,11 +107,18 @@ def stamp(source: str) -> int:
         place = hub.cached(found) if isinstance(found, hub.HubId) else found
         if place is None:
             return 0
-        files = sorted(place.iterdir()) if place.is_dir() else [place]
-        seen = [(file.name, file.stat()) for file in files if file.is_file()]
+        seen = [(file.name, file.stat()) for file in _read_from(place) if file.is_file()]
     except (ModelError, OSError):
         return 0
     return hash(tuple((name, facts.st_mtime_ns, facts.st_size) for name, facts in seen))
+
+
+def _read_from(place: Path) -> list[Path]:
+    """What a folder, or a file with the config and tokenizer beside it, may be read from."""
+    if place.is_dir():
+        return sorted(place.iterdir())
+    beside = () if place.suffix == GGUF else place.parent.iterdir()  # a GGUF file holds all
+    return [place, *sorted(path for path in beside if path.suffix in BESIDE)]
 
 
 def _is_there(path: Path) -> bool:

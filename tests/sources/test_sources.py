@@ -89,6 +89,19 @@ def test_stamp_of_a_file_is_its_own(tmp_path):
     assert stamp(str(path)) != before
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "merges.txt"])
+def test_stamp_of_a_file_changes_with_the_config_and_tokenizer_beside_it(folder, name):
+    # The page went on with the model of the config before.
+    path = str(folder / "model.safetensors")
+    before = stamp(path)
+    (folder / name).write_text("{} ")
+    assert stamp(path) != before
+    (folder / "other.safetensors").touch()
+    after = stamp(path)
+    (folder / "other.safetensors").unlink()
+    assert stamp(path) == after
+
+
 @pytest.mark.parametrize("source", ["nowhere", "a/b@main", "x.gguf", "\x00"])
 def test_what_is_not_there_has_no_stamp(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
