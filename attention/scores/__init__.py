@@ -20,6 +20,7 @@ from attention.scores.metric import Metric, share_on
 from attention.scores.previous_token import previous_token
 from attention.scores.probe import PROBE_LENGTH, repeated_tokens
 from attention.scores.share import template_share
+from attention.scores.tallies import Tallies
 
 HeadTable = NDArray[np.float64]  # (num_layers, num_heads)
 
@@ -93,30 +94,17 @@ def head_scores(record: RunRecord, *, progress: Progress | None = None) -> dict[
     Raises:
         DeviceError: when the record's device has no memory left.
     """
-    shape = (record.num_layers, record.num_heads)
-    scores = {name: np.full(shape, np.nan) for name in HEAD_METRICS}
+    found = []
     with memory_errors_as_sentences(record.layers[0].q.device):
         for layer in range(record.num_layers):
             part = part_of(progress, layer, record.num_layers)
-            for name, values in _layer_scores(record, layer, part).items():
-                scores[name][layer] = values
-    return scores
-
-
-def _layer_scores(
-    record: RunRecord, layer: int, progress: Progress | None
-) -> dict[str, NDArray[np.float64]]:
-    """The metrics of one layer's heads; those that the text cannot show are left out."""
-    totals = {name: np.zeros(record.num_heads) for name in HEAD_METRICS}
-    counts = dict.fromkeys(HEAD_METRICS, 0)
-    for block in row_blocks(record, layer):
-        for name, metric in HEAD_METRICS.items():
-            tally = metric.measure(block)
-            totals[name] += tally.total.cpu().numpy()
-            counts[name] += tally.count
-        if progress is not None:
-            progress(block.ids.shape[0] / record.seq_len)
-    return {name: totals[name] / count for name, count in counts.items() if count}
+            tallies = Tallies(HEAD_METRICS, record.num_heads)
+            for block in row_blocks(record, layer):
+                tallies.add(block)
+                if part is not None:
+                    part(len(block.ids) / record.seq_len)
+            found.append(tallies.scores())
+    return {name: np.stack([scores[name] for scores in found]) for name in HEAD_METRICS}
 
 
 def label_heads(scores: Mapping[str, HeadTable]) -> list[list[HeadLabel | None]]:

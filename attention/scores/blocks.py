@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention.pooling import BLOCK_CELLS, rows_at
+from attention.pooling import BLOCK_CELLS, blocks
 from attention.record import RunRecord
 
 
@@ -26,18 +26,20 @@ class RowBlock:
     ids: Int[Tensor, " key"]
 
 
-def row_blocks(record: RunRecord, layer: int) -> Iterator[RowBlock]:
-    """All rows of all heads of a layer, a few million weights at a time, in order."""
-    layer_record, seq_len = record.layers[layer], record.seq_len
+def row_blocks(record: RunRecord, layer: int, *, step: int = 1) -> Iterator[RowBlock]:
+    """All rows of all heads of a layer, a few million weights at a time, in order.
+
+    Args:
+        record: the run.
+        layer: which layer, from 0.
+        step: a block is some whole steps of rows, or lies within one.
+    """
+    layer_record = record.layers[layer]
     device = layer_record.q.device
     ids = torch.tensor(record.tokens.ids, device=device)
-    start = 0
-    while start < seq_len:
-        rows = rows_at(start, BLOCK_CELLS // record.num_heads)
-        asked = range(start, min(start + rows, seq_len))
+    for asked in blocks(record.seq_len, step, BLOCK_CELLS // record.num_heads):
         queries = torch.arange(asked.start, asked.stop, device=device)
         yield RowBlock(layer_record.seen(None, asked), queries, ids[: asked.stop])
-        start = asked.stop
 
 
 def positions(ids: Int[Tensor, " key"]) -> Int[Tensor, " key"]:
