@@ -1,21 +1,22 @@
 """One pass over a layer's patterns for all that is drawn and told of its heads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32
+from jaxtyping import Bool
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from attention.errors import require_head, require_positive
+from attention.layer_record import LayerRecord
 from attention.memory import memory_errors_as_sentences
+from attention.pooling import down, squares
 from attention.progress import Progress
 from attention.record import RunRecord
 from attention.scores import HEAD_METRICS, Metric
-from attention.scores.blocks import RowBlock, row_blocks
+from attention.scores.blocks import RowBlock, blocks_of, together
 from attention.scores.tallies import Tallies
 
 NOTHING = -1.0  # less than any weight: where none is shown
@@ -63,66 +64,89 @@ def scan_layer(
         ConfigError: when there is no such layer, or size is below 1.
         DeviceError: when the record's device has no memory left.
     """
-    require_head(layer, 0, num_layers=record.num_layers, num_heads=record.num_heads)
+    [scan] = scan_layers(
+        record, [layer], size=size, hide_first=hide_first, metrics=metrics, progress=progress
+    )
+    return scan
+
+
+def scan_layers(
+    record: RunRecord,
+    layers: Sequence[int],
+    *,
+    size: int,
+    hide_first: bool = False,
+    metrics: Mapping[str, Metric] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[LayerScan]:
+    """As `scan_layer`, of several layers: sooner than one by one where the text is short.
+
+    Yields:
+        the scan of each layer as soon as it is there, in the order given.
+    """
+    for layer in layers:
+        require_head(layer, 0, num_layers=record.num_layers, num_heads=record.num_heads)
     require_positive("size", size)
-    step = -(-record.seq_len // size)
-    tallies = Tallies(HEAD_METRICS if metrics is None else metrics, record.num_heads)
-    thumbnails = _Thumbnails(record, layer, step, hide_first)
-    with memory_errors_as_sentences(record.layers[layer].q.device):
-        for block in row_blocks(record, layer, step=step):
-            tallies.add(block)
-            thumbnails.add(block)
-            if progress is not None:
-                progress(len(block.ids) / record.seq_len)
-        return LayerScan(thumbnails.found(), tallies.scores())
+    step, ids = -(-record.seq_len // size), record.tokens.ids
+    measured, done = HEAD_METRICS if metrics is None else metrics, 0
+    for group, heads in together(record, layers):
+        with memory_errors_as_sentences(heads.q.device):
+            tallies = Tallies(measured, ids, num_heads=heads.q.shape[0])
+            thumbnails = _Thumbnails(heads, step, hide_first)
+            for block in blocks_of(heads, ids, step=step):
+                tallies.add(block)
+                thumbnails.add(block)
+                if progress is not None:
+                    rows = done * len(ids) + len(group) * len(block.ids)
+                    progress(rows / (len(layers) * len(ids)))
+            pooled, scores = thumbnails.found(), tallies.scores()
+        done += len(group)
+        for index in range(len(group)):
+            own = slice(index * record.num_heads, (index + 1) * record.num_heads)
+            yield LayerScan(pooled[own], {name: found[own] for name, found in scores.items()})
 
 
 class _Thumbnails:
     """The largest weights of the blocks that were seen so far."""
 
-    def __init__(self, record: RunRecord, layer: int, step: int, hide_first: bool) -> None:
-        side, self.window = -(-record.seq_len // step), record.window(layer)
-        self.step, self.hide_first = step, hide_first
-        first = NOTHING if hide_first else 0.0
-        shape, device = (record.num_heads, side, side), record.layers[layer].q.device
-        self.cells = torch.full(shape, first, dtype=torch.float32, device=device)
+    def __init__(self, layer: LayerRecord, step: int, hide_first: bool) -> None:
+        num_heads, seq_len, _ = layer.q.shape
+        side = -(-seq_len // step)
+        self._step, self._hide_first, self._window = step, hide_first, layer.rule.window
+        self._cells = torch.full(
+            (num_heads, side, side),
+            NOTHING if hide_first else 0.0,
+            dtype=torch.float32,
+            device=layer.q.device,
+        )
 
     def add(self, block: RowBlock) -> None:
         """Pool a block, whose weights are no longer needed."""
-        rows = _without_first(block, self) if self.hide_first else _in_steps(block, self.step)
-        squares = _in_steps_down(rows, self.step)
-        top = (len(block.ids) - len(block.queries)) // self.step
-        here = self.cells[:, top : top + squares.shape[1], : squares.shape[2]]
-        torch.maximum(here, squares, out=here)
+        shown = self._without_first(block) if self._hide_first else None
+        found = squares(block.pattern, self._step).float()
+        if shown is not None:
+            found = found.masked_fill(~shown, NOTHING)
+        top = (len(block.ids) - len(block.queries)) // self._step
+        here = self._cells[:, top : top + found.shape[1], : found.shape[2]]
+        torch.maximum(here, found, out=here)
+
+    def _without_first(self, block: RowBlock) -> Bool[Tensor, "head row column"]:
+        """Take the first token out of a block, and tell which squares show anything then."""
+        block.pattern[..., 0] = 0
+        rest = block.pattern.sum(dim=-1, keepdim=True)  # head query 1
+        block.pattern.div_(rest.masked_fill(rest == 0, 1))
+        first = (block.queries - (self._window or len(block.ids)) + 1).clamp(min=1)
+        columns = torch.arange(-(-len(block.ids) // self._step), device=rest.device)
+        reached = columns >= first[:, None] // self._step  # query column
+        reached &= (columns <= block.queries[:, None] // self._step) & (block.queries > 0)[:, None]
+        if not (rest[:, block.queries > 0] == 0).any():
+            return down(reached[None], self._step)
+        return down(reached & (rest != 0), self._step)
 
     def found(self) -> NDArray[np.float32]:
         """(head, side, side)."""
-        cells = self.cells
-        if self.hide_first:
+        cells = self._cells
+        if self._hide_first:
             cells = cells.masked_fill(cells < 0, torch.nan)
-        return cells.cpu().numpy()
-
-
-def _in_steps(block: RowBlock, step: int) -> Float32[Tensor, "head query column"]:
-    """The largest weight of each `step` cells along each row."""
-    pattern = block.pattern.float()
-    across = functional.pad(pattern, (0, -pattern.shape[2] % step)).unflatten(2, (-1, step))
-    return across.amax(dim=3)
-
-
-def _in_steps_down(
-    rows: Float32[Tensor, "head query column"], step: int
-) -> Float32[Tensor, "head row column"]:
-    down = functional.pad(rows, (0, 0, 0, -rows.shape[1] % step), value=NOTHING)
-    return down.unflatten(1, (-1, step)).amax(dim=2)
-
-
-def _without_first(block: RowBlock, how: _Thumbnails) -> Float[Tensor, "head query column"]:
-    """As `_in_steps`, of rows that leave the first token out; NOTHING where none is shown."""
-    block.pattern[..., 0] = 0
-    rest = block.pattern.float().sum(dim=-1, keepdim=True)  # head query 1
-    rows = _in_steps(block, how.step) / rest
-    first, last = (block.queries - (how.window or len(block.ids)) + 1).clamp(min=1), block.queries
-    column = torch.arange(rows.shape[2], device=rows.device)
-    inside = (column >= first[:, None] // how.step) & (column <= last[:, None] // how.step)
-    return rows.masked_fill((rest == 0) | ~inside, NOTHING)
+        found: NDArray[np.float32] = cells.cpu().numpy()
+        return found

@@ -5,9 +5,8 @@ from math import isqrt
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
-from torch.nn import functional
 
 from attention.progress import Progress
 
@@ -47,7 +46,7 @@ def pool(
     cells: Tensor | None = None
     count: Tensor | None = None
     for block in blocks(seq_len, step, BLOCK_CELLS // num_heads):
-        found = _squares(rows(block).float(), step, reduce)
+        found = squares(rows(block).float(), step, reduce)
         if cells is None:
             cells = found.new_zeros(num_heads, side, side)
             count = found.new_zeros(side, side)
@@ -57,7 +56,7 @@ def pool(
             cells[:, *here] = torch.maximum(cells[:, *here], found)
         elif count is not None:
             cells[:, *here] += found
-            count[here] += _squares(allowed(block).float()[None], step, reduce)[0]
+            count[here] += squares(allowed(block).float()[None], step, reduce)[0]
         if progress is not None:
             progress(block.stop / seq_len)
     assert cells is not None  # a text has at least one token
@@ -87,12 +86,25 @@ def rows_at(start: int, cells: int) -> int:
     return max(1, (isqrt(start * start + 4 * cells) - start) // 2)
 
 
-def _squares(
-    weights: Float[Tensor, "head query key"], step: int, reduce: Reduce
-) -> Float[Tensor, "head row column"]:
-    """The largest weight, or the sum, of each step × step cells; the last ones may be smaller."""
-    _, queries, keys = weights.shape
-    weights = functional.pad(weights, (0, -keys % step)).unflatten(2, (-1, step))
-    weights = weights.amax(dim=3) if reduce == "max" else weights.sum(dim=3)
-    weights = functional.pad(weights, (0, 0, 0, -queries % step)).unflatten(1, (-1, step))
-    return weights.amax(dim=2) if reduce == "max" else weights.sum(dim=2)
+def squares(
+    weights: Shaped[Tensor, "head query key"], step: int, reduce: Reduce = "max"
+) -> Shaped[Tensor, "head row column"]:
+    """The largest weight, or the sum, of each step × step cells; the last ones may be smaller.
+
+    Rows first: whole rows side by side are several times as fast as a few cells of one.
+    """
+    rows = down(weights, step, reduce)
+    return down(rows.transpose(1, 2), step, reduce).transpose(1, 2)
+
+
+def down(
+    weights: Shaped[Tensor, "head query key"], step: int, reduce: Reduce = "max"
+) -> Shaped[Tensor, "head row key"]:
+    """As `squares`, of each `step` rows, the columns as they are."""
+    if step == 1:
+        return weights
+    whole = weights.shape[1] // step * step
+    parts = [weights[:, :whole].unflatten(1, (-1, step))] if whole else []
+    parts += [weights[:, None, whole:]] if whole < weights.shape[1] else []
+    reduced = [part.amax(dim=2) if reduce == "max" else part.sum(dim=2) for part in parts]
+    return torch.cat(reduced, dim=1) if len(reduced) > 1 else reduced[0]

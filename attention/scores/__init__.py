@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from attention.memory import memory_errors_as_sentences
 from attention.model import LanguageModel
-from attention.progress import Progress, part_of
+from attention.progress import Progress
 from attention.record import RunRecord
-from attention.scores.blocks import row_blocks
+from attention.scores.blocks import blocks_of, together
 from attention.scores.current_token import current_token
 from attention.scores.duplicate_token import duplicate_token
 from attention.scores.entropy import normalised_entropy
@@ -94,17 +94,20 @@ def head_scores(record: RunRecord, *, progress: Progress | None = None) -> dict[
     Raises:
         DeviceError: when the record's device has no memory left.
     """
-    found = []
+    found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in HEAD_METRICS}
+    whole = record.num_layers * record.seq_len
     with memory_errors_as_sentences(record.layers[0].q.device):
-        for layer in range(record.num_layers):
-            part = part_of(progress, layer, record.num_layers)
-            tallies = Tallies(HEAD_METRICS, record.num_heads)
-            for block in row_blocks(record, layer):
+        for layers, layer in together(record, range(record.num_layers)):
+            tallies = Tallies(HEAD_METRICS, record.tokens.ids, num_heads=layer.q.shape[0])
+            for block in blocks_of(layer, record.tokens.ids):
                 tallies.add(block)
-                if part is not None:
-                    part(len(block.ids) / record.seq_len)
-            found.append(tallies.scores())
-    return {name: np.stack([scores[name] for scores in found]) for name in HEAD_METRICS}
+                if progress is not None:
+                    rows = layers[0] * record.seq_len + len(layers) * len(block.ids)
+                    progress(rows / whole)
+            for name, scores in tallies.scores().items():
+                found[name].append(scores)
+    shape = (record.num_layers, record.num_heads)
+    return {name: np.concatenate(scores).reshape(shape) for name, scores in found.items()}
 
 
 def label_heads(scores: Mapping[str, HeadTable]) -> list[list[HeadLabel | None]]:

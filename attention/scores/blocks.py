@@ -1,14 +1,18 @@
 """Walks through the patterns of a layer in blocks of rows, so that memory stays bounded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention.pooling import BLOCK_CELLS, blocks
+from attention.layer_record import LayerRecord
+from attention.pooling import blocks
 from attention.record import RunRecord
+
+BLOCK_CELLS = 1 << 20  # weights held at a time: 4 MB in float32, which the caches have room for
+TOGETHER_CELLS = 1 << 20  # weights of layers that make one block: each alone is soon done
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class RowBlock:
 
     Attributes:
         pattern: the rows, up to the key at the last of them; each sums to 1, later keys are 0.
-        queries: which positions the rows are of.
+        queries: which positions the rows are of: those of the last ids.
         ids: the token ids up to there.
     """
 
@@ -26,20 +30,61 @@ class RowBlock:
     ids: Int[Tensor, " key"]
 
 
-def row_blocks(record: RunRecord, layer: int, *, step: int = 1) -> Iterator[RowBlock]:
-    """All rows of all heads of a layer, a few million weights at a time, in order.
+def row_blocks(record: RunRecord, layer: int) -> Iterator[RowBlock]:
+    """All rows of all heads of a layer, about a million weights at a time, in order."""
+    return blocks_of(record.layers[layer], record.tokens.ids)
+
+
+def blocks_of(layer: LayerRecord, ids: Sequence[int], *, step: int = 1) -> Iterator[RowBlock]:
+    """As `row_blocks`, of a layer or of several as one.
+
+    Args:
+        layer: whose rows.
+        ids: the text.
+        step: a block is some whole steps of rows, or lies within one.
+    """
+    num_heads, seq_len, _ = layer.q.shape
+    device = layer.q.device
+    keys, queries = torch.tensor(ids, device=device), torch.arange(seq_len, device=device)
+    for rows in blocks(seq_len, step, BLOCK_CELLS // num_heads):
+        yield RowBlock(layer.seen(None, rows), queries[rows.start : rows.stop], keys[: rows.stop])
+
+
+def together(
+    record: RunRecord, layers: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], LayerRecord]]:
+    """The layers in order, as many as one as make a block: a short text is a few operators then.
 
     Args:
         record: the run.
-        layer: which layer, from 0.
-        step: a block is some whole steps of rows, or lies within one.
+        layers: which layers.
+
+    Yields:
+        some layers that follow each other there, and a layer that has the heads of all.
     """
-    layer_record = record.layers[layer]
-    device = layer_record.q.device
-    ids = torch.tensor(record.tokens.ids, device=device)
-    for asked in blocks(record.seq_len, step, BLOCK_CELLS // record.num_heads):
-        queries = torch.arange(asked.start, asked.stop, device=device)
-        yield RowBlock(layer_record.seen(None, asked), queries, ids[: asked.stop])
+    most = max(1, TOGETHER_CELLS // (record.num_heads * record.seq_len**2))
+    group: list[int] = []
+    for layer in layers:
+        if group and (len(group) == most or not _alike(record, group[0], layer)):
+            yield tuple(group), _stacked(record, group)
+            group = []
+        group.append(layer)
+    if group:
+        yield tuple(group), _stacked(record, group)
+
+
+def _alike(record: RunRecord, one: int, other: int) -> bool:
+    a, b = record.layers[one], record.layers[other]
+    same = a.rule == b.rule and a.q.dtype == b.q.dtype and a.q.device == b.q.device
+    return same and a.q.shape == b.q.shape and a.k.shape == b.k.shape
+
+
+def _stacked(record: RunRecord, layers: Sequence[int]) -> LayerRecord:
+    first = record.layers[layers[0]]
+    if len(layers) == 1:
+        return first
+    q, k = (torch.cat([getattr(record.layers[layer], part) for layer in layers]) for part in "qk")
+    return LayerRecord(q, k, k, first.rule)
 
 
 def positions(ids: Int[Tensor, " key"]) -> Int[Tensor, " key"]:

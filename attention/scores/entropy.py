@@ -1,7 +1,9 @@
 """How widely a head spreads its attention."""
 
 import torch
+from torch import Tensor
 
+from attention.capture import POOL
 from attention.scores.blocks import RowBlock
 from attention.scores.metric import Tally
 
@@ -14,6 +16,14 @@ def normalised_entropy(block: RowBlock) -> Tally:
     """
     later, weights = block.queries > 0, block.pattern
     least = torch.finfo(weights.dtype).tiny  # has a logarithm, whose product with 0 is 0
-    entropy = weights.clamp(min=least).log_().mul_(weights).sum(dim=-1).neg_()  # head query
+    logs = torch.clamp(weights, min=least, out=_room(weights)).log_()
+    entropy = logs.mul_(weights).sum(dim=-1).neg_()  # head query
     most = (block.queries[later] + 1).to(entropy.dtype).log()
     return Tally((entropy[:, later] / most).sum(dim=-1), int(later.sum()))
+
+
+def _room(like: Tensor) -> Tensor:
+    """Memory for as many numbers; new pages cost about as much as a logarithm of all."""
+    if like.device.type != "cpu":
+        return torch.empty_like(like)
+    return POOL.take(tuple(like.shape), like.dtype)

@@ -49,22 +49,30 @@ class Metric:
     is_rest: bool = False
 
 
-def share_on(cells: Cells) -> Callable[[RowBlock], Tally]:
+@dataclass(frozen=True)
+class ShareOn:
     """The measure of a template: the share of a row's weight on its cells, averaged over rows.
 
     Rows without a cell of the template are left out.
 
-    Args:
-        cells: given the queries and all token ids, which cells belong to the template.
+    Attributes:
+        cells: given the queries and all token ids, which cells belong to the template. They
+            depend on nothing else: those of a text are found once for all layers and kept.
     """
 
-    def measure(block: RowBlock) -> Tally:
-        chosen = cells(block.queries, block.ids)
+    cells: Cells
+
+    def __call__(self, block: RowBlock) -> Tally:
+        """What is found in a block of rows."""
+        chosen = self.cells(block.queries, block.ids)
         weights = block.pattern.flatten(1)  # head (query key)
         total = weights @ chosen.flatten().to(weights.dtype)  # reads them once, copies nothing
         return Tally(total, int(chosen.any(dim=1).sum()))
 
-    return measure
+
+def share_on(cells: Cells) -> ShareOn:
+    """The measure of a template: see `ShareOn`."""
+    return ShareOn(cells)
 
 
 def telling(

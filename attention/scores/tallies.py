@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from attention.scores.blocks import RowBlock
-from attention.scores.metric import Metric
+from attention.scores.metric import Metric, ShareOn
+from attention.scores.places import Places, indices, places_of
 
 
 class Tallies:
@@ -14,20 +17,49 @@ class Tallies:
 
     Args:
         metrics: what to measure, by name.
+        ids: the text.
         num_heads: of how many heads.
     """
 
-    def __init__(self, metrics: Mapping[str, Metric], num_heads: int) -> None:
+    def __init__(
+        self, metrics: Mapping[str, Metric], ids: tuple[int, ...], *, num_heads: int
+    ) -> None:
         self._metrics = metrics
         self._totals = {name: np.zeros(num_heads) for name in metrics}
         self._counts = dict.fromkeys(metrics, 0)
+        self._few: dict[str, Places] = {}
+        for name, metric in metrics.items():
+            found = (
+                places_of(metric.measure.cells, ids)
+                if isinstance(metric.measure, ShareOn)
+                else None
+            )
+            if found is not None:
+                self._few[name], self._counts[name] = found, found.num_rows
 
     def add(self, block: RowBlock) -> None:
         """Measure a block; it stays as it is."""
+        totals = self._on_few(block)
         for name, metric in self._metrics.items():
-            tally = metric.measure(block)
-            self._totals[name] += tally.total.double().cpu().numpy()
-            self._counts[name] += tally.count
+            if name not in self._few:
+                tally = metric.measure(block)
+                totals[name] = tally.total
+                self._counts[name] += tally.count
+        if totals:
+            found = torch.stack([total.to(block.pattern.dtype) for total in totals.values()])
+            for name, total in zip(totals, found.cpu().double().numpy(), strict=True):
+                self._totals[name] += total
+
+    def _on_few(self, block: RowBlock) -> dict[str, Tensor]:
+        """The weights on the cells of all templates that have few, read one by one."""
+        if not self._few:
+            return {}
+        rows = range(len(block.ids) - len(block.queries), len(block.ids))
+        flat, lengths = indices(list(self._few.values()), rows)
+        chosen = torch.from_numpy(flat).to(block.pattern.device)
+        picked = block.pattern.flatten(1).index_select(1, chosen)  # head cell
+        parts = picked.split(lengths, dim=1)
+        return {name: part.sum(dim=1) for name, part in zip(self._few, parts, strict=True)}
 
     def scores(self) -> dict[str, NDArray[np.float64]]:
         """For each metric (num_heads,), 0 to 1; NaN where the text has nothing that it looks at."""
