@@ -22,6 +22,7 @@ class LayerCache:
     def __init__(self) -> None:
         self._kept: dict[Key, tuple[Stamp, list[AttentionModule]]] = {}
         self._lock = threading.Lock()
+        self.age = object()  # another one whenever the weights have moved or were replaced
 
     def __reduce__(self) -> tuple[type["LayerCache"], tuple[()]]:
         """A copy begins empty: a model is copied, pickled and saved without what it built."""
@@ -30,6 +31,7 @@ class LayerCache:
     def clear(self) -> None:
         """Forget all layers."""
         self._kept.clear()
+        self.age = object()
 
     def get(
         self, key: Key, weights: Iterable[Tensor], build: Callable[[], list[AttentionModule]]

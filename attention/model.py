@@ -1,6 +1,6 @@
 """A readable causal language model whose heads can be computed in any way, by name."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +8,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention import running
 from attention.ablation import Head, heads_by_layer
-from attention.blocks import LayerObservation
 from attention.decoding import Attention, with_caches
 from attention.errors import ConfigError, TextError, require_index, require_positive, require_seed
 from attention.implementations import build_attention, find_implementation
 from attention.implementations.base import AttentionModule
-from attention.layer_cache import LayerCache
-from attention.layer_record import LayerRecord
+from attention.layer_cache import LayerCache, stamps
 from attention.memory import memory_errors_as_sentences
 from attention.model_config import ModelConfig
-from attention.read_out import ReadOut
+from attention.origin import Origin
+from attention.progress import Progress
 from attention.record import RunRecord
 from attention.sampling import next_token, require_finite, require_temperature
 from attention.tokens import Ids, Tokenizer, Tokens, read
@@ -193,6 +193,8 @@ class LanguageModel(Transformer):
         *,
         implementation: str | None = None,
         ablate: Iterable[Head] = (),
+        reuse: Sequence[RunRecord] = (),
+        progress: Progress | None = None,
     ) -> RunRecord:
         """Run a text and keep what its heads computed.
 
@@ -200,6 +202,9 @@ class LanguageModel(Transformer):
             text: a text, token ids, or Tokens.
             implementation: how the heads are computed, a key of IMPLEMENTATIONS; None: `fastest`.
             ablate: (layer, head) pairs to knock out.
+            reuse: earlier records. Of one that was made with the same weights, in the same way,
+                what the text begins with is taken and not run again; any others do no harm.
+            progress: called after each layer; what it raises ends the run.
 
         Returns:
             the record: logits, and q, k, v of each layer.
@@ -211,18 +216,23 @@ class LanguageModel(Transformer):
             DeviceError: when the device has no memory left.
         """
         tokens = self.tokens(text)
-        implementation = implementation or self.fastest
-        attention = self.attention_layers(implementation, ablate=ablate)
-        layers: list[LayerRecord] = []
-
-        def keep(seen: LayerObservation) -> None:
-            layers.append(seen.record())
-
+        origin = self._origin(implementation or self.fastest, ablate)
+        attention = self.attention_layers(origin.implementation, ablate=origin.ablate)
         with memory_errors_as_sentences(self.device):
-            ids = torch.tensor([tokens.ids], device=self.device)
-            resid = self.stream(ids, attention, watch=keep)[0]
-        read_out = ReadOut.of(resid, self.unembedding(), self.name).settle()
-        return RunRecord(tokens, read_out, tuple(layers), implementation)
+            return running.run(self, tokens, attention, origin, reuse=reuse, progress=progress)
+
+    def _origin(self, implementation: str, ablate: Iterable[Head]) -> Origin:
+        off = heads_by_layer(
+            ablate, num_layers=self.config.num_layers, num_heads=self.config.num_heads
+        )
+        return Origin(
+            age=self._built.age,
+            weights=stamps(self.parameters()),
+            implementation=implementation,
+            ablate=frozenset((layer, head) for layer, heads in off.items() for head in heads),
+            autocast=torch.is_autocast_enabled(self.device.type),
+            model=self.name,
+        )
 
     @torch.inference_mode()
     def generate(

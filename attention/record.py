@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attention.errors import ConfigError, require_choice, require_head, require_positive, whole
 from attention.layer_record import LayerRecord
+from attention.origin import Origin
 from attention.pooling import BLOCK_CELLS, Reduce, pool
 from attention.progress import Progress
 from attention.read_out import ReadOut
@@ -28,12 +29,17 @@ class RunRecord:
         read_out: the logits, (pos, vocab_size), float32, on the CPU; or what they are read from.
         layers: one record a layer.
         implementation: how the heads were computed; a key of IMPLEMENTATIONS.
+        origin: all that it was made with, by which later runs know whether they may reuse it;
+            None: they may not.
+        reused: how many tokens at the beginning were taken from an earlier record.
     """
 
     tokens: Tokens
     read_out: Float[Tensor, "pos vocab_size"] | ReadOut
     layers: tuple[LayerRecord, ...]
     implementation: str
+    origin: Origin | None = None
+    reused: int = 0
 
     @property
     def num_layers(self) -> int:

@@ -113,8 +113,10 @@ def assert_same(
 ) -> None:
     """Hold what a model computes here to logits (pos, vocab) and patterns (head, query, key).
 
-    By every implementation: the pattern that it used, where it has one, and the record's.
+    By every implementation: the pattern that it used, where it has one, and the record's. And of
+    a text whose beginning was run before.
     """
+    assert_reads_on(ours, ids, logits, rtol=rtol, atol=atol)
     names = ways_of(ours)
     assert {"reference", "batched", "capture"} <= set(names)
     assert len(patterns) == ours.config.num_layers
@@ -130,6 +132,23 @@ def assert_same(
                 close(found, expected[head], f"recorded {what}", rtol, atol)
                 if used:
                     close(used[layer][head], expected[head], what, rtol, atol)
+
+
+def assert_reads_on(
+    ours: LanguageModel, ids: Sequence[int], logits: Tensor, *, rtol: float, atol: float
+) -> None:
+    """Hold what is computed of a text's end, after a run that begins alike, to the same logits.
+
+    That a text whose wavelengths depend on its length is run whole, too.
+    """
+    at = len(ids) // 2
+    before = ours.run([*ids[:at], (ids[at] + 1) % ours.config.vocab_size, *ids[at:-1]])
+    record = ours.run(ids, reuse=[before])
+    ropes = [ours.config.layer(i).rope for i in range(ours.config.num_layers)]
+    scalings = [rope.scaling for rope in ropes if rope is not None and rope.scaling is not None]
+    varies = any(scaling.depends_on_length(len(ids)) for scaling in scalings)
+    assert record.reused == (0 if varies else at)
+    close(record.logits, logits, "logits after a beginning that was run before", rtol, atol)
 
 
 def assert_writes(ours: LanguageModel, ids: Sequence[int], expected: Sequence[int]) -> None:
