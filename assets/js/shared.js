@@ -66,3 +66,23 @@ function spans(labels, step) {
     return `${cell * step}–${last} · ${labels.slice(cell * step, last + 1).join(' ')}`;
   };
 }
+
+// What is chosen in one component is framed in others and told to Python by a third, its link
+// (link.js), whichever of them is there first. This is what they share, by its name.
+function linkNamed(name) {
+  const all = (window.headscopeLinks ??= {});
+  return (all[name] ??= { shown: null, wanted: null, told: null, sent: [] });
+}
+
+// Frames a choice at once, everywhere, and has the link send it after a while.
+function chooseThrough(name, value, wait = 0) {
+  const link = linkNamed(name);
+  link.wanted = { value, wait };
+  showThrough(name, value);
+  document.dispatchEvent(new CustomEvent('headscope:choose', { detail: { name } }));
+}
+
+function showThrough(name, value) {
+  linkNamed(name).shown = value;
+  document.dispatchEvent(new CustomEvent('headscope:chosen', { detail: { name, value } }));
+}

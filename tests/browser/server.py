@@ -31,8 +31,9 @@ def free_port() -> int:
 class AppServer:
     """`streamlit run app.py` in a process of its own; its output goes to `log`."""
 
-    def __init__(self, log: Path, port: int | None = None) -> None:
+    def __init__(self, log: Path, port: int | None = None, *, script: str = "app.py") -> None:
         self.log = log
+        self.script = script
         self.port = port or free_port()
         self.url = f"http://{HOST}:{self.port}"
         self.process: subprocess.Popen[bytes] | None = None
@@ -41,12 +42,12 @@ class AppServer:
         """Start the server and wait until it answers."""
         options = {"port": self.port, "address": HOST, "headless": "true"}
         flags = [f"--server.{name}={value}" for name, value in options.items()]
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", *flags]
+        command = [sys.executable, "-m", "streamlit", "run", self.script, *flags]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**os.environ, **NO_NETWORK},
+                env={**os.environ, **NO_NETWORK, "PYTHONPATH": str(ROOT)},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
