@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attention.formation import Formation
     from attention.loading import KnownModel
     from attention.model import LanguageModel
+    from attention.progress import Progress as Share
     from attention.record import RunRecord
     from attention.tokens import Tokens
     from components.film import Film
@@ -173,10 +174,19 @@ def _read(opened: "LanguageModel", text: str, bos: str) -> "Tokens":
     return opened.tokenizer.encode(text, {"on": True, "off": False}.get(bos))
 
 
-def record(wanted: Asked, read: "Tokens", implementation: str) -> "RunRecord":
+def record(
+    wanted: Asked, read: "Tokens", implementation: str, progress: "Share | None" = None
+) -> "RunRecord":
     """Tokens through a model whose heads are really computed by `implementation`.
 
-    Only the first `context_length` of them are run.
+    Only the first `context_length` of them are run, and of these only what no text before
+    began with.
+
+    Args:
+        wanted: a model that is open.
+        read: the text.
+        implementation: how the heads are computed.
+        progress: called after each layer; what it raises ends the run, of which nothing is kept.
 
     Raises:
         TextError: when the tokens cannot be run.
@@ -184,11 +194,11 @@ def record(wanted: Asked, read: "Tokens", implementation: str) -> "RunRecord":
         DeviceError: when the device has no memory left.
     """
     held = _held(wanted)
-    return held.run(read.first(held.model.config.context_length), implementation)[0]
+    return held.run(read.first(held.model.config.context_length), implementation, progress)[0]
 
 
 def seconds(wanted: Asked, read: "Tokens", implementation: str) -> float:
-    """How long that took: see `record`. Not a measurement, but what a reader waits for."""
+    """How long that takes where nothing of it is known: see `record`. Not a measurement."""
     held = _held(wanted)
     return held.run(read.first(held.model.config.context_length), implementation)[1]
 

@@ -12,17 +12,21 @@ from components.opening import Asked, Opening, Progress
 
 if TYPE_CHECKING:
     from attention.model import LanguageModel
+    from attention.progress import Progress as Share
     from attention.record import RunRecord
     from attention.tokens import Tokens
 
 GRACE_S = 60.0  # a model whose last tab was closed stays so long: a reload is no reason to open it
 MOST_TEXTS, MOST_RUNS = 64, 16
 MOST_BYTES = 1 << 29  # of runs of one model; the newest is kept whatever it takes
+POLL_S = 0.05  # how often somebody who waits for what another tab makes may give up
 Made = TypeVar("Made")
 
 
 class Kept(Generic[Made]):
     """Values by key; the oldest go where they are too many or too large.
+
+    What two want at once is made once.
 
     Args:
         most: values.
@@ -33,15 +37,44 @@ class Kept(Generic[Made]):
         self._most = most
         self._size = size
         self._values: OrderedDict[object, tuple[Made, int]] = OrderedDict()
+        self._making: dict[object, threading.Event] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: object, make: Callable[[], Made]) -> Made:
-        """The value of a key, made now unless it is kept."""
+    def get(
+        self, key: object, make: Callable[[], Made], waiting: Callable[[], None] = lambda: None
+    ) -> Made:
+        """The value of a key, made now unless it is kept.
+
+        Args:
+            key: which value.
+            make: makes it. What it raises is raised, and nothing is kept.
+            waiting: called now and then while somebody else makes it; what it raises ends the
+                wait. Where the other one fails or gives up, it is made here after all.
+        """
+        while True:
+            with self._lock:
+                if key in self._values:
+                    self._values.move_to_end(key)
+                    return self._values[key][0]
+                other = self._making.get(key)
+                if other is None:
+                    mine = self._making[key] = threading.Event()
+                    break
+            while not other.wait(POLL_S):
+                waiting()
+        try:
+            return self._keep(key, make())
+        finally:
+            with self._lock:
+                del self._making[key]
+            mine.set()
+
+    def values(self) -> list[Made]:
+        """All that are kept, the one used last at the end."""
         with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key][0]
-        made = make()
+            return [made for made, _ in self._values.values()]
+
+    def _keep(self, key: object, made: Made) -> Made:
         with self._lock:
             self._values[key] = (made, self._size(made))
             while len(self._values) > 1 and self._too_much():
@@ -67,19 +100,42 @@ class Held:
         self.texts: Kept[Tokens] = Kept(MOST_TEXTS)
         self.runs: Kept[tuple[RunRecord, float]] = Kept(MOST_RUNS, _bytes_of)
         self.readers: set[object] = set()
+        self._pace: dict[str, float] = {}  # seconds a token of the last whole run
 
     def tokens(self, key: object, make: "Callable[[], Tokens]") -> "Tokens":
         """A text as the model reads it, made once."""
         return self.texts.get(key, make)
 
-    def run(self, tokens: "Tokens", implementation: str) -> "tuple[RunRecord, float]":
-        """A run, made once, and the seconds that it took."""
-        return self.runs.get((tokens, implementation), lambda: self._run(tokens, implementation))
+    def run(
+        self, tokens: "Tokens", implementation: str, progress: "Share | None" = None
+    ) -> "tuple[RunRecord, float]":
+        """A run, made once, and the seconds that it takes where nothing of it is known yet.
 
-    def _run(self, tokens: "Tokens", implementation: str) -> "tuple[RunRecord, float]":
+        What the text begins with as one that was run before is not run again.
+
+        Args:
+            tokens: the text.
+            implementation: how the heads are computed.
+            progress: see `LanguageModel.run`; also called while another tab makes the same run.
+        """
+        return self.runs.get(
+            (tokens, implementation),
+            lambda: self._run(tokens, implementation, progress),
+            waiting=lambda: None if progress is None else progress(0.0),
+        )
+
+    def _run(
+        self, tokens: "Tokens", implementation: str, progress: "Share | None"
+    ) -> "tuple[RunRecord, float]":
+        earlier = [record for record, _ in self.runs.values()]
         begun = time.perf_counter()
-        record = self.model.run(tokens, implementation=implementation)
-        return record, time.perf_counter() - begun
+        record = self.model.run(
+            tokens, implementation=implementation, reuse=earlier, progress=progress
+        )
+        took = time.perf_counter() - begun
+        if not record.reused:
+            self._pace[implementation] = took / record.seq_len
+        return record, max(took, self._pace.get(implementation, 0.0) * record.seq_len)
 
 
 def _bytes_of(run: "tuple[RunRecord, float]") -> int:
