@@ -105,10 +105,31 @@ def require_room(needed: int, device: str, name: str, dtype: str) -> None:
         DeviceError: names both.
     """
     free = free_memory(device)
+    halved = dtype == "float32" and free is not None and needed // 2 <= free
+    smaller = " a smaller dtype such as bfloat16," if halved else ""
+    require_free(
+        needed,
+        device,
+        f"for {name} in {dtype}",
+        f"Use a smaller model,{smaller} or another device.",
+    )
+
+
+def require_free(needed: int, device: str, purpose: str, instead: str) -> None:
+    """Refuse what takes more memory than is left, before it is begun.
+
+    Args:
+        needed: bytes.
+        device: where they are needed.
+        purpose: what for, such as "for all heads' patterns".
+        instead: what to do, a sentence.
+
+    Raises:
+        DeviceError: names both.
+    """
+    free = free_memory(device)
     if free is not None and needed > free:
-        halved = dtype == "float32" and needed // 2 <= free
-        smaller = " a smaller dtype such as bfloat16," if halved else ""
         raise DeviceError(
-            f"free memory of {device} must be at least {as_text(needed)} for {name} in {dtype}; "
-            f"it is {as_text(free)}. Use a smaller model,{smaller} or another device."
+            f"free memory of {device} must be at least {as_text(needed)} {purpose}; it is "
+            f"{as_text(free)}. {instead}"
         )

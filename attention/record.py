@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attention.errors import ConfigError, require_choice, require_head, require_positive, whole
 from attention.layer_record import LayerRecord
+from attention.memory import require_free
 from attention.origin import Origin
 from attention.pooling import BLOCK_CELLS, Reduce, pool
 from attention.progress import Progress
@@ -121,13 +122,23 @@ class RunRecord:
         return tile
 
     def layer_pattern(self, layer: int) -> NDArray[np.float32]:
-        """All heads' patterns of one layer: (head, query, key), float32.
+        """All heads' patterns of one layer: (head, query, key), float32. For short texts.
 
         Raises:
             ConfigError: when there is no such layer.
+            DeviceError: when they are larger than the memory that is free.
         """
         layer, _ = self._check(layer, 0)
-        return self.layers[layer].pattern(None, range(self.seq_len)).float().cpu().numpy()
+        require_free(
+            4 * self.num_heads * self.seq_len**2,
+            "cpu",
+            f"for all {self.num_heads} heads' patterns on {self.seq_len:,} tokens",
+            "Ask `pattern` for one head, or for some of its rows.",
+        )
+        found = np.empty((self.num_heads, self.seq_len, self.seq_len), dtype=np.float32)
+        for head, own in enumerate(found):
+            own[:] = self.pattern(layer, head)
+        return found
 
     def pooled(
         self, layer: int, head: int, size: int, reduce: Reduce = "max"

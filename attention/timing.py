@@ -1,18 +1,14 @@
-"""How long calls take, measured fairly, and how far two implementations differ.
+"""How long calls take, measured fairly.
 
 Every figure of time on the page and on the command line comes from `time_interleaved`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from time import perf_counter, thread_time
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.utils.benchmark import Timer
 
-from attention.blocks import LayerObservation
 from attention.errors import ConfigError, require_positive
 from attention.memory import memory_errors_as_sentences
 from attention.model import LanguageModel
@@ -207,77 +203,3 @@ def forward_clock(device: torch.device) -> tuple[Clock, str]:
     if device.type == "cpu" and torch.get_num_threads() == 1:
         return thread_time, "CPU time"
     return perf_counter, "wall clock"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far two implementations differ on one text.
-
-    Attributes:
-        output: largest absolute difference of the logits.
-        pattern: largest absolute difference of any weight of any head's pattern.
-        recomputed: those of the two that keep no pattern, so that theirs was computed again
-            from their own q and k.
-    """
-
-    output: float
-    pattern: float
-    recomputed: tuple[str, ...] = ()
-
-
-@torch.inference_mode()
-def compare(
-    model: LanguageModel, tokens: Tokens, a: str, b: str, *, num_heads: int | None = None
-) -> Difference:
-    """The largest differences between a model's outputs and patterns computed in two ways.
-
-    The patterns are those that the implementations themselves return. The two run layer by
-    layer in step, each on its own stream, so that never more than one layer's are held.
-
-    Args:
-        model: what to run.
-        tokens: the text to run.
-        a: a key of IMPLEMENTATIONS.
-        b: another.
-        num_heads: run only the first so many heads of each layer; None for all.
-
-    Raises:
-        ConfigError: when an implementation or that number of heads does not exist.
-        TextError: when the model cannot run the tokens.
-        DeviceError: when the device has no memory left.
-    """
-    ids = torch.tensor([model.tokens(tokens).ids], device=model.device)
-    names = (a, b)
-    layers = [model.attention_layers(name, num_heads=num_heads) for name in names]
-    recomputed: set[str] = set()
-    pattern = 0.0
-    with memory_errors_as_sentences(model.device):
-        resids = [model.begin(ids) for _ in names]
-        for index in range(model.config.num_layers):
-            found: list[Tensor] = []
-            for side, name in enumerate(names):
-                seen: list[LayerObservation] = []
-                attn = layers[side][index]
-                resids[side] = model.step(
-                    index, resids[side], attn, watch=seen.append, need_pattern=True
-                )
-                if seen[0].pattern is None:
-                    recomputed.add(name)
-                found.append(_pattern(seen[0]))
-            pattern = max(pattern, largest_difference(*found))
-        logits = [model.read_out(r) for r in resids]
-    ordered = tuple(name for name in dict.fromkeys(names) if name in recomputed)
-    return Difference(largest_difference(*logits), pattern, ordered)
-
-
-def _pattern(seen: LayerObservation) -> Tensor:
-    """The pattern that a layer returned, or the one that its q and k make."""
-    if seen.pattern is not None:
-        return seen.pattern[0]
-    return seen.record().pattern(None, range(seen.qkv.q.shape[2]))
-
-
-def largest_difference(a: Float[Tensor, "*shape"], b: Float[Tensor, "*shape"]) -> float:
-    """The largest absolute difference of two tensors; NaN where either holds one."""
-    wide = torch.promote_types(a.dtype, b.dtype)
-    return float((a.to(wide) - b.to(wide)).abs().max())

@@ -10,9 +10,9 @@ import sys
 import torch
 
 from attention.compiling import SWITCH, compile_module, why_not_compiled
+from attention.difference import largest_difference
 from attention.implementations import build_attention
 from attention.kv_cache import KVCache
-from attention.timing import largest_difference
 from attention.weights import HeadWeights
 from tests.implementations.contract import COMPILED, PLAIN, build, sequence, with_pattern
 

@@ -3,7 +3,13 @@ import torch
 
 from attention import memory
 from attention.errors import DeviceError
-from attention.memory import as_text, free_memory, memory_errors_as_sentences, require_room
+from attention.memory import (
+    as_text,
+    free_memory,
+    memory_errors_as_sentences,
+    require_free,
+    require_room,
+)
 
 CPU = torch.device("cpu")
 
@@ -104,6 +110,15 @@ def test_model_that_does_not_fit_is_refused_with_both_numbers(needed, dtype, hin
         require_room(needed, "cpu", "x", dtype)
     assert as_text(needed) in str(error.value)
     assert ("bfloat16," in str(error.value)) == hint
+
+
+def test_work_that_does_not_fit_is_refused_with_what_to_do(system):
+    require_free(500 * 1024, "cpu", "for all", "Do less.")
+    with pytest.raises(DeviceError) as error:
+        require_free(900_000, "cpu", "for all", "Do less.")
+    assert str(error.value) == (
+        "free memory of cpu must be at least 900 kB for all; it is 512 kB. Do less."
+    )
 
 
 @pytest.mark.parametrize(

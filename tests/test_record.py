@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from attention import memory
 from attention import record as module_under_test
-from attention.errors import ConfigError
+from attention.errors import ConfigError, DeviceError
 from attention.implementations import IMPLEMENTATIONS
 from attention.layer_record import LayerRecord, PatternRule
 from tests.builders import assert_arrays_close, model_config, record_of, small_model, ways
@@ -149,11 +150,19 @@ def test_rows_are_exact_whatever_the_way(rows, head):
 
 def test_kept_pattern_is_not_changed_by_the_next():
     record = long_record(401)  # 1.9 MB: its memory is used again, but not while it is held
-    kept = record.layer_pattern(0)
+    kept = record.layers[0].pattern(None, range(401)).numpy()
     before = kept.copy()
-    long_record(401, heads=2).layer_pattern(0)
+    long_record(401, heads=2).layers[0].pattern(None, range(401))
     record.pooled_layer(0, 7)
     assert_arrays_close(kept, before, rtol=0, atol=0)
+
+
+def test_all_heads_that_do_not_fit_are_refused_and_one_is_not(monkeypatch):
+    record = long_record(401)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 4 * 3 * 401**2 - 1)
+    with pytest.raises(DeviceError, match=r"1.93 MB for all 3 heads' patterns on 401 tokens; it"):
+        record.layer_pattern(0)
+    assert record.pattern(0, 2).shape == (401, 401)
 
 
 def test_no_rows_are_no_rows():

@@ -7,19 +7,15 @@ import torch
 from attention import timing
 from attention.config import AttentionConfig
 from attention.errors import ConfigError
-from attention.implementations import IMPLEMENTATIONS
 from attention.model import LanguageModel, ModelConfig
 from attention.timing import (
     WARM_UP_CALLS,
     CudaStopwatch,
-    compare,
     forward_clock,
-    largest_difference,
     time_forward,
     time_interleaved,
 )
 from attention.tokens import Tokens
-from tests.builders import ways
 
 FAST = {"min_run_time": 1e-4, "rounds": 1}
 
@@ -222,47 +218,6 @@ def test_forward_runs_the_asked_implementation_and_heads(tokens, monkeypatch):
     )
     time_forward(net, tokens, ["fused"], num_heads=2, **FAST)
     assert asked == [("fused", {"num_heads": 2})]
-
-
-@pytest.mark.parametrize("name", sorted(ways()))
-def test_every_implementation_compares_equal_to_the_reference(name, tokens):
-    difference = compare(model(), tokens, name, "reference")
-    assert 0 <= difference.output < 1e-5
-    assert 0 <= difference.pattern < 1e-6
-    assert difference.recomputed == (() if IMPLEMENTATIONS[name].has_pattern else (name,))
-
-
-def test_fewer_heads_can_be_compared(tokens):
-    assert compare(model(), tokens, "looped", "batched", num_heads=2).output < 1e-5
-
-
-def test_unknown_implementation_is_refused(tokens):
-    with pytest.raises(ConfigError, match="implementation must be one of"):
-        compare(model(), tokens, "looped", "batch")
-
-
-def test_difference_of_patterns_and_outputs_is_the_largest_of_any_layer(tokens):
-    """A fault that only the second layer's third head has must not be missed."""
-    net = model()
-    layers = net.attention_layers("looped")
-    head = layers[1].heads[2]
-    head.W_query.weight = torch.nn.Parameter(head.W_query.weight + 1.0)
-    net.attention_layers = lambda name, **_: (
-        layers if name == "looped" else [block.attn for block in net.blocks]
-    )
-    difference = compare(net, tokens, "looped", "batched")
-    assert difference.pattern > 1e-3
-    assert difference.output > 1e-5
-
-
-def test_largest_difference_is_absolute():
-    a, b = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.5, 1.0, 3.0])
-    assert largest_difference(a, b) == 1.0
-
-
-def test_largest_difference_shows_nan():
-    nan = torch.tensor([1.0, float("nan")])
-    assert largest_difference(nan, torch.ones(2)) != largest_difference(nan, torch.ones(2))
 
 
 # ------------------------------------------------------------------ the clock of a forward pass

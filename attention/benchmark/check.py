@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention.benchmark.layer import Layer
 from attention.benchmark.passes import Ready
-from attention.timing import largest_difference
+from attention.difference import largest_difference
 
 # Of the largest number: a few roundings of the dtype in sums of some thousand terms.
 TOLERANCES = {"float32": 1e-5, "bfloat16": 3e-2, "float16": 4e-3}

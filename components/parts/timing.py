@@ -18,8 +18,8 @@ from components.sidebar import Run
 from components.theme import mark
 
 if TYPE_CHECKING:
+    from attention.difference import Difference
     from attention.model import LanguageModel
-    from attention.timing import Difference
     from attention.tokens import Tokens
 
 ALWAYS = ("looped", "batched", "sdpa")
@@ -157,7 +157,8 @@ def _measure(
     again: bool,
 ) -> Timing:
     """Measure in short rounds; between them Streamlit may stop the run for what was clicked."""
-    from attention.timing import compare, time_forward
+    from attention.difference import compare
+    from attention.timing import time_forward
 
     model = resources.model(run.model)
     other = "batched" if run.implementation == "looped" else "looped"

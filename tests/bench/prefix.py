@@ -15,10 +15,11 @@ import torch
 
 from attention.benchmark.environment import cpu_model
 from attention.config import AttentionConfig
+from attention.difference import largest_difference
 from attention.loading import load_model
 from attention.model import LanguageModel
 from attention.model_config import ModelConfig
-from attention.timing import largest_difference, time_interleaved
+from attention.timing import time_interleaved
 
 ROUNDS = 3
 SECONDS = 0.05  # at least, each

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention.timing import Difference
+from attention.difference import Difference
 from components.parts.timing import Timing, bar_rows, equality, milliseconds, verdict
 
 
