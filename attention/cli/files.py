@@ -1,4 +1,4 @@
-"""Writes a run to a .npz file, one head's pattern at a time, whole or not at all."""
+"""Writes a run to a .npz file, some rows at a time; the file is whole or is not there at all."""
 
 import os
 import tempfile
@@ -15,6 +15,9 @@ from attention.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from attention.record import RunRecord
+
+
+BLOCK = 1 << 22  # weights, or logits, in memory at a time
 
 
 class OutputError(HeadscopeError):
@@ -83,16 +86,29 @@ def write_run(path: Path, record: "RunRecord", layers: list[int], heads: list[in
         "ids": np.array(tokens.ids, dtype=np.int64),
         "labels": np.array(tokens.labels),
         "offsets": np.array(tokens.offsets, dtype=np.int64),
-        "logits": record.logits.numpy(),
         "layers": np.array(layers),
         "heads": np.array(heads),
     }
+    num_logits = record.logits_at(slice(0, 1)).shape[1]
+    logits = (record.logits_at(rows).numpy() for rows in _blocks(seq_len, num_logits))
+    patterns = (
+        record.pattern(layer, head, rows)
+        for layer in layers
+        for head in heads
+        for rows in _blocks(seq_len, seq_len)
+    )
     shape = (len(layers), len(heads), seq_len, seq_len)
-    patterns = (record.pattern(layer, head) for layer in layers for head in heads)
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
             _write_array(archive, name, array.shape, iter([array]), array.dtype)
+        _write_array(archive, "logits", (seq_len, num_logits), logits, np.dtype(np.float32))
         _write_array(archive, "pattern", shape, patterns, np.dtype(np.float32))
+
+
+def _blocks(num_rows: int, width: int) -> Iterator[slice]:
+    """Rows of so many numbers each, as many at a time as may be in memory."""
+    at_once = max(1, BLOCK // width)
+    return (slice(start, start + at_once) for start in range(0, num_rows, at_once))
 
 
 def _write_array(
