@@ -4,22 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from jaxtyping import Bool
 from numpy.typing import NDArray
-from torch import Tensor
 
 from attention.errors import require_head, require_positive
-from attention.layer_record import LayerRecord
 from attention.memory import memory_errors_as_sentences
-from attention.pooling import down, squares
-from attention.progress import Progress
+from attention.progress import Progress, from_to
 from attention.record import RunRecord
 from attention.scores import HEAD_METRICS, Metric
-from attention.scores.blocks import RowBlock, blocks_of, together
+from attention.scores.blocks import together
+from attention.scores.reading import one_pass
 from attention.scores.tallies import Tallies
-
-NOTHING = -1.0  # less than any weight: where none is shown
+from attention.thumbnails import Thumbnails
 
 
 @dataclass(frozen=True)
@@ -88,65 +83,15 @@ def scan_layers(
         require_head(layer, 0, num_layers=record.num_layers, num_heads=record.num_heads)
     require_positive("size", size)
     step, ids = -(-record.seq_len // size), record.tokens.ids
-    measured, done = HEAD_METRICS if metrics is None else metrics, 0
+    measured, done = HEAD_METRICS if metrics is None else metrics, 0.0
     for group, heads in together(record, layers):
+        share = len(group) / len(layers)
         with memory_errors_as_sentences(heads.q.device):
             tallies = Tallies(measured, ids, num_heads=heads.q.shape[0])
-            thumbnails = _Thumbnails(heads, step, hide_first)
-            for block in blocks_of(heads, ids, step=step):
-                tallies.add(block)
-                thumbnails.add(block)
-                if progress is not None:
-                    rows = done * len(ids) + len(group) * len(block.ids)
-                    progress(rows / (len(layers) * len(ids)))
+            thumbnails = Thumbnails(heads, step, hide_first=hide_first)
+            one_pass(heads, tallies, thumbnails, from_to(progress, done, done + share))
             pooled, scores = thumbnails.found(), tallies.scores()
-        done += len(group)
+        done += share
         for index in range(len(group)):
             own = slice(index * record.num_heads, (index + 1) * record.num_heads)
             yield LayerScan(pooled[own], {name: found[own] for name, found in scores.items()})
-
-
-class _Thumbnails:
-    """The largest weights of the blocks that were seen so far."""
-
-    def __init__(self, layer: LayerRecord, step: int, hide_first: bool) -> None:
-        num_heads, seq_len, _ = layer.q.shape
-        side = -(-seq_len // step)
-        self._step, self._hide_first, self._window = step, hide_first, layer.rule.window
-        self._cells = torch.full(
-            (num_heads, side, side),
-            NOTHING if hide_first else 0.0,
-            dtype=torch.float32,
-            device=layer.q.device,
-        )
-
-    def add(self, block: RowBlock) -> None:
-        """Pool a block, whose weights are no longer needed."""
-        shown = self._without_first(block) if self._hide_first else None
-        found = squares(block.pattern, self._step).float()
-        if shown is not None:
-            found = found.masked_fill(~shown, NOTHING)
-        top = (len(block.ids) - len(block.queries)) // self._step
-        here = self._cells[:, top : top + found.shape[1], : found.shape[2]]
-        torch.maximum(here, found, out=here)
-
-    def _without_first(self, block: RowBlock) -> Bool[Tensor, "head row column"]:
-        """Take the first token out of a block, and tell which squares show anything then."""
-        block.pattern[..., 0] = 0
-        rest = block.pattern.sum(dim=-1, keepdim=True)  # head query 1
-        block.pattern.div_(rest.masked_fill(rest == 0, 1))
-        first = (block.queries - (self._window or len(block.ids)) + 1).clamp(min=1)
-        columns = torch.arange(-(-len(block.ids) // self._step), device=rest.device)
-        reached = columns >= first[:, None] // self._step  # query column
-        reached &= (columns <= block.queries[:, None] // self._step) & (block.queries > 0)[:, None]
-        if not (rest[:, block.queries > 0] == 0).any():
-            return down(reached[None], self._step)
-        return down(reached & (rest != 0), self._step)
-
-    def found(self) -> NDArray[np.float32]:
-        """(head, side, side)."""
-        cells = self._cells
-        if self._hide_first:
-            cells = cells.masked_fill(cells < 0, torch.nan)
-        found: NDArray[np.float32] = cells.cpu().numpy()
-        return found

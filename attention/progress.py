@@ -33,8 +33,8 @@ def until(cancelled: Event, progress: Progress | None = None) -> Progress:
     return report
 
 
-def part_of(progress: Progress | None, index: int, count: int) -> Progress | None:
-    """A callback for one of `count` equal parts of the work, the one of number `index`."""
+def from_to(progress: Progress | None, first: float, last: float) -> Progress | None:
+    """A callback for a part of the work, from one share of all to another."""
     if progress is None:
         return None
-    return lambda done: progress((index + done) / count)
+    return lambda done: progress(first + (last - first) * done if done < 1 else last)

@@ -3,6 +3,7 @@ from threading import Event
 import numpy as np
 import pytest
 
+from attention.layer_scan import scan_layer
 from attention.progress import CancelledError, until
 from attention.scores import head_scores
 from tests.builders import small_model
@@ -10,6 +11,7 @@ from tests.builders import small_model
 IDS = (7, 1, 2, 3, 1, 2, 3, 97, 53, 11, 5)
 WORK = {
     "thumbnails": lambda record, progress: record.pooled_layer(1, 4, progress=progress),
+    "scan": lambda record, progress: scan_layer(record, 1, size=4, progress=progress).thumbnails,
     "scores": lambda record, progress: head_scores(record, progress=progress),
 }
 
@@ -19,6 +21,8 @@ def work(request, monkeypatch):
     """Work on a record, in many small blocks."""
     monkeypatch.setattr("attention.pooling.BLOCK_CELLS", 40)
     monkeypatch.setattr("attention.scores.blocks.BLOCK_CELLS", 40)
+    monkeypatch.setattr("attention.scores.blocks.TOGETHER_CELLS", 40)
+    monkeypatch.setattr("attention.scores.reading.CELLS_A_CALL", 40)
     record = small_model().run(IDS)
     return lambda progress: WORK[request.param](record, progress)
 

@@ -169,6 +169,152 @@ static void one_block(const struct job *a, int64_t pair, int64_t first, float *s
     for (int c = 0; c < dim; c++) z[t * step + c] *= inverse[t];
 }
 
+/* ---------------------------------------------------------------- patterns read and not kept */
+
+/* What is read off the patterns of a layer's heads in some rows. */
+struct scan {
+  const float *q, *k;           /* (head, pos, head_dim) */
+  int64_t q_strides[2], k_strides[2];
+  int64_t heads, kv_heads, head_dim, keys;
+  int64_t first, last;          /* the rows */
+  int64_t band;                 /* rows that one thread reads at a time: whole steps */
+  int64_t block;                /* rows whose scores are held at a time */
+  int64_t step, side;           /* of the squares of cells; 0: none are wanted */
+  int64_t hide_first;           /* whether these are of the rows without their first weight */
+  int64_t templates;
+  const int64_t *starts;        /* (template, keys + 1): where the cells of each row begin ... */
+  const int32_t *places;        /* ... in these, the keys of all cells */
+  float *squares;               /* (head, side, side): the largest so far, < 0 where none is */
+  double *totals;               /* (head, band, template): the weight on its cells */
+  float *sums, *spreads;        /* (head, keys): of each row, see below; the rows asked for */
+  int64_t threads;
+  sgemm_t sgemm;                /* or NULL */
+  float scale;
+};
+
+/* Of a row of exponentials e = exp(s - top): the first, the sum of the others, the sum of
+   e * (s - top). The row's entropy is log(sum) - spread / sum: nothing cancels, as spread <= 0. */
+struct sums {
+  float first, rest, spread;
+};
+
+static struct sums exponentials_and_sums(float *s, int64_t seen) {
+  const int64_t padded = ROUND_UP(seen);
+  for (int64_t i = seen; i < padded; i++) s[i] = -__builtin_inff();
+  vec most = load(s), sum = all(0.f), spread = all(0.f);
+  for (int64_t i = LANES; i < padded; i += LANES) most = larger(load(s + i), most);
+  float top = most[0];
+  for (int lane = 1; lane < LANES; lane++) top = most[lane] > top ? most[lane] : top;
+  struct sums found = {0.f, 0.f, 0.f};
+  for (int64_t i = 0; i < padded; i += LANES) {
+    const vec below = load(s + i) - top;
+    vec e = exp_of(below);
+    store(s + i, e);
+    spread += e * larger(below, all(-88.f)); /* where e is 0, -inf would make NaN of it */
+    if (i == 0) {
+      found.first = e[0];
+      e[0] = 0.f;
+    }
+    sum += e;
+  }
+  for (int lane = 0; lane < LANES; lane++) {
+    found.rest += sum[lane];
+    found.spread += spread[lane];
+  }
+  return found;
+}
+
+/* The weight on each template's cells in a row. */
+static void add_row(const struct scan *a, const float *s, int64_t row, float sum, double *totals) {
+  for (int64_t t = 0; t < a->templates; t++) {
+    const int64_t *starts = a->starts + t * (a->keys + 1) + row;
+    float on = 0.f;
+    for (int64_t i = starts[0]; i < starts[1]; i++) on += s[a->places[i]];
+    totals[t] += (double)(on / sum);
+  }
+}
+
+/* A row into the largest weights of each column of a row of squares. */
+static void pool_row(const struct scan *a, float *s, struct sums sums, int64_t seen, float *most,
+                     float *out) {
+  const float sum = a->hide_first ? sums.rest : sums.rest + sums.first;
+  if (sum != sum)
+    for (int64_t c = 0; c * a->step < seen; c++) out[c] = sum; /* NaN stays */
+  if (!(sum > 0.f)) return;
+  if (a->hide_first) s[0] = -__builtin_inff();
+  const float inverse = 1.f / sum;
+  for (int64_t i = 0; i < seen; i += LANES)
+    store(most + i, larger(load(s + i) * inverse, load(most + i)));
+}
+
+/* The largest weights of each column into a row of squares; those are as new then. */
+static void pool_columns(const struct scan *a, int64_t seen, float *most, float *out) {
+  for (int64_t c = 0; c * a->step < seen; c++) {
+    const int64_t last = (c + 1) * a->step < seen ? (c + 1) * a->step : seen;
+    float top = out[c];
+    for (int64_t j = c * a->step; j < last; j++) top = most[j] > top ? most[j] : top;
+    out[c] = top;
+  }
+  for (int64_t i = 0; i < seen; i += LANES) store(most + i, all(-1.f));
+}
+
+static void scan_band(const struct scan *a, int64_t head, int64_t first, int64_t last,
+                      double *totals, float *s, float *most, int64_t ld) {
+  const struct job shape = {.q_strides[2] = a->q_strides[1], .k_strides[2] = a->k_strides[1],
+                            .head_dim = a->head_dim, .scale = a->scale};
+  const int width = (int)ld, dim = (int)a->head_dim;
+  const int q_ld = (int)a->q_strides[1], k_ld = (int)a->k_strides[1];
+  const float *k = a->k + head / (a->heads / a->kv_heads) * a->k_strides[0];
+  const float zero = 0.f;
+  for (int64_t t = 0; t < a->templates; t++) totals[t] = 0.0;
+  for (int64_t top = first; top < last; top += a->block) {
+    const int64_t end = top + a->block < last ? top + a->block : last;
+    const int rows = (int)(end - top), keys = (int)end;
+    const float *q = a->q + head * a->q_strides[0] + top * a->q_strides[1];
+    if (a->sgemm)
+      a->sgemm("T", "N", &keys, &rows, &dim, &a->scale, k, &k_ld, q, &q_ld, &zero, s, &width);
+    else
+      plain_scores(&shape, q, k, s, rows, keys, ld);
+    for (int64_t row = top; row < end; row++) {
+      float *own = s + (row - top) * ld;
+      const struct sums sums = exponentials_and_sums(own, row + 1);
+      a->sums[head * a->keys + row] = sums.first + sums.rest;
+      a->spreads[head * a->keys + row] = sums.spread;
+      add_row(a, own, row, sums.first + sums.rest, totals);
+      if (!a->step) continue;
+      float *out = a->squares + (head * a->side + row / a->step) * a->side;
+      pool_row(a, own, sums, row + 1, most, out);
+      if ((row + 1) % a->step == 0 || row + 1 == last) pool_columns(a, row + 1, most, out);
+    }
+  }
+}
+
+/* As `headscope_capture`. */
+int headscope_scan(const struct scan *a) {
+  const int64_t begin = a->first / a->band, bands = (a->last + a->band - 1) / a->band - begin;
+  const int64_t items = a->heads * bands;
+  const int64_t ld = ROUND_UP(a->last) + LANES;
+  const int threads = (int)a->threads;
+  int failed = 0;
+#pragma omp parallel num_threads(threads) if (threads > 1) reduction(| : failed)
+  {
+    void *room = NULL;
+    failed = posix_memalign(&room, 64, (size_t)((a->block + 1) * ld) * sizeof(float)) != 0;
+    float *most = failed ? NULL : (float *)room + a->block * ld;
+    for (int64_t i = 0; !failed && i < ld; i++) most[i] = -1.f;
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t i = 0; i < items; i++)
+      if (!failed) { /* as there: the longest bands of a head first */
+        const int64_t head = i / bands, band = bands - 1 - i % bands;
+        const int64_t first = (begin + band) * a->band, last = first + a->band;
+        scan_band(a, head, first > a->first ? first : a->first, last < a->last ? last : a->last,
+                  a->totals + (head * bands + band) * a->templates, room, most, ld);
+      }
+    free(room);
+  }
+  return failed;
+}
+
 /* Whether it was compiled with threads. */
 int headscope_has_threads(void) {
 #ifdef _OPENMP

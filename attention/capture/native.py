@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention.capture.scan import ScanJob, Scanner, Wanted, scan_difference
+
 LARGE_BYTES = 8 << 20  # a pattern of more is written past the caches
 FEWEST_CELLS = 1 << 14  # weights; fewer are not worth a second thread
 LONGEST_STRIDE = (1 << 31) - 1  # a BLAS counts in 32 bits
@@ -47,12 +49,13 @@ class NativeCore:
         self.blas = blas
         self._sgemm = find_sgemm() if blas else None
         try:
-            self._capture = loaded.headscope_capture
+            self._capture, self._scan = loaded.headscope_capture, loaded.headscope_scan
             self.has_threads = bool(loaded.headscope_has_threads())
         except AttributeError as error:
             raise OSError(f"{library.name} holds no such function: {error}") from error
         self._capture.argtypes = [ctypes.POINTER(_Job)]
-        self._capture.restype = ctypes.c_int
+        self._scan.argtypes = [ctypes.POINTER(ScanJob)]
+        self._capture.restype = self._scan.restype = ctypes.c_int
 
     def takes(self, q: Tensor, k: Tensor, v: Tensor | None) -> bool:
         """Whether it can compute these: float32 on the CPU, and as many threads as torch uses."""
@@ -102,6 +105,30 @@ class NativeCore:
         if self._capture(ctypes.byref(job)):
             raise MemoryError("there is no memory for a block of scores")
         return z
+
+    def scanner(
+        self,
+        q: Float[Tensor, "num_heads pos head_dim"],
+        k: Float[Tensor, "num_kv_heads pos head_dim"],
+        *,
+        scale: float,
+        wanted: Wanted,
+    ) -> Scanner:
+        """What reads patterns without keeping them, for tensors that it takes.
+
+        Args:
+            q: queries.
+            k: keys; query head h uses kv head h // (num_heads / num_kv_heads).
+            scale: the factor on q·k.
+            wanted: what to find.
+        """
+        (heads, seq_len, head_dim), held = q.shape, (_in_rows(q[None]), _in_rows(k[None]))
+        job = ScanJob(scale=scale, sgemm=self._sgemm, heads=heads, kv_heads=k.shape[0])
+        job.q, job.k = (t.data_ptr() for t in held)
+        job.q_strides[:], job.k_strides[:] = (_strides(t)[1:] for t in held)
+        job.head_dim, job.keys, job.block = head_dim, seq_len, _block_rows(seq_len)
+        job.threads = torch.get_num_threads() if heads * seq_len**2 > FEWEST_CELLS else 1
+        return Scanner(lambda job: self._scan(ctypes.byref(job)), job, wanted, held)
 
 
 def _block_rows(keys: int) -> int:
@@ -173,4 +200,4 @@ def difference(core: NativeCore) -> str | None:
             return f"its pattern differs by {off:.1e} and its output by {z_off:.1e} at {shape}"
         if torch.count_nonzero(pattern[..., later]):
             return f"its pattern is not 0 above the diagonal at {shape}"
-    return None
+    return scan_difference(core.scanner)

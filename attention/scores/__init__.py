@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from attention.memory import memory_errors_as_sentences
 from attention.model import LanguageModel
-from attention.progress import Progress
+from attention.progress import Progress, from_to
 from attention.record import RunRecord
-from attention.scores.blocks import blocks_of, together
+from attention.scores.blocks import together
 from attention.scores.current_token import current_token
 from attention.scores.duplicate_token import duplicate_token
 from attention.scores.entropy import normalised_entropy
@@ -19,6 +19,7 @@ from attention.scores.labels import HeadLabel, best_label
 from attention.scores.metric import Metric, share_on
 from attention.scores.previous_token import previous_token
 from attention.scores.probe import PROBE_LENGTH, repeated_tokens
+from attention.scores.reading import one_pass
 from attention.scores.share import template_share
 from attention.scores.tallies import Tallies
 
@@ -95,15 +96,11 @@ def head_scores(record: RunRecord, *, progress: Progress | None = None) -> dict[
         DeviceError: when the record's device has no memory left.
     """
     found: dict[str, list[NDArray[np.float64]]] = {name: [] for name in HEAD_METRICS}
-    whole = record.num_layers * record.seq_len
     with memory_errors_as_sentences(record.layers[0].q.device):
-        for layers, layer in together(record, range(record.num_layers)):
-            tallies = Tallies(HEAD_METRICS, record.tokens.ids, num_heads=layer.q.shape[0])
-            for block in blocks_of(layer, record.tokens.ids):
-                tallies.add(block)
-                if progress is not None:
-                    rows = layers[0] * record.seq_len + len(layers) * len(block.ids)
-                    progress(rows / whole)
+        for layers, heads in together(record, range(record.num_layers)):
+            first, after = (layer / record.num_layers for layer in (layers[0], layers[-1] + 1))
+            tallies = Tallies(HEAD_METRICS, record.tokens.ids, num_heads=heads.q.shape[0])
+            one_pass(heads, tallies, progress=from_to(progress, first, after))
             for name, scores in tallies.scores().items():
                 found[name].append(scores)
     shape = (record.num_layers, record.num_heads)

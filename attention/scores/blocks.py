@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attention.capture import POOL
 from attention.layer_record import LayerRecord
 from attention.pooling import blocks
 from attention.record import RunRecord
@@ -83,8 +84,17 @@ def _stacked(record: RunRecord, layers: Sequence[int]) -> LayerRecord:
     first = record.layers[layers[0]]
     if len(layers) == 1:
         return first
-    q, k = (torch.cat([getattr(record.layers[layer], part) for layer in layers]) for part in "qk")
+    q, k = (_joined([getattr(record.layers[layer], part) for layer in layers]) for part in "qk")
     return LayerRecord(q, k, k, first.rule)
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """One after the other; on a CPU in memory that was used before: new pages cost more."""
+    first = parts[0]
+    if first.device.type != "cpu" or first.requires_grad:
+        return torch.cat(list(parts))
+    shape = (len(parts) * first.shape[0], *first.shape[1:])
+    return torch.cat(list(parts), out=POOL.take(shape, first.dtype))
 
 
 def positions(ids: Int[Tensor, " key"]) -> Int[Tensor, " key"]:
