@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attention.record import RunRecord
 
 
-BLOCK = 1 << 22  # weights, or logits, in memory at a time
+BLOCK = 1 << 20  # weights, or logits, in memory at a time
 
 
 class OutputError(HeadscopeError):
