@@ -62,6 +62,7 @@ function mapIn(root) {
   let sheet = null;  // all tiles as they were painted last
   let pointer = null;  // the last event of a mouse that is on the map
   let hovered = null;
+  let screen = null;
 
   const take = (sent, body) => {
     header = sent;
@@ -73,26 +74,36 @@ function mapIn(root) {
     map.setAttribute('aria-label', sent.label);
     canvas.setAttribute('aria-label', sent.described);
     document.addEventListener('headscope:chosen', onChosen);
+    watchScreen();
     resized.observe(map);
     resized.observe(room);
-    draw();
-    say();
+    redraw();
     hover();
   };
   const stop = () => {
     document.removeEventListener('headscope:chosen', onChosen);
+    screen?.removeEventListener('change', sharper);
     resized.disconnect();
     onLeave();
   };
   const onChosen = ({ detail }) => {
-    if (detail.name !== header.channel) return;
+    if (detail.name === header.channel) redraw();
+  };
+  const redraw = () => {
     draw();
     say();
   };
-  const resized = new ResizeObserver(() => {
-    draw();
-    say();
-  });
+  const resized = new ResizeObserver(redraw);
+  // Zooming the page, or another screen, may leave all sizes as they are.
+  const sharper = () => {
+    watchScreen();
+    redraw();
+  };
+  const watchScreen = () => {
+    screen?.removeEventListener('change', sharper);
+    screen = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    screen.addEventListener('change', sharper);
+  };
   const exists = (l, h) => l >= 0 && h >= 0 && l < header.layers && h < header.heads;
   const chosen = () => {
     const shown = linkNamed(header.channel).shown;
@@ -159,6 +170,9 @@ function mapIn(root) {
     };
     if (hovered) box(...hovered, getComputedStyle(map).color, ratio);
     if (chosen()) box(...chosen(), header.accent, size.frame * ratio);
+    // For who waits for the picture and looks for a head in it: px from the canvas's corner.
+    map.dataset.tiles = [left, top, pitch, tile].map(n => n / ratio).join(' ');
+    map.dataset.turned = g.turned;
     map.dataset.painted = `${done.size}/${header.layers}`;
     map.dataset.run = header.run;
   };
@@ -231,8 +245,7 @@ function mapIn(root) {
   // ---- Words
 
   const name = (l, h) => {
-    if (!done.has(l)) return `layer ${l}: ${header.waiting}`;
-    const words = header.words[l][h];
+    const words = done.has(l) ? header.words[l][h] : header.waiting;
     return `layer ${l} · head ${h}${words ? `: ${words}` : ''}`;
   };
   const say = () => {

@@ -92,7 +92,7 @@ class Overview:
         layers, heads = self.shape
         said = f"{layers} layers of {heads} heads."
         if missing := layers - len(self.layers):
-            said += f" {missing} layers are {NOT_YET}."
+            said += f" {missing} {'layers are' if missing > 1 else 'layer is'} {NOT_YET}."
         named = [
             f"layer {layer} · head {head}: {self.tags[layer][head]}"
             for layer, head in self.ranked()[:SPOKEN]

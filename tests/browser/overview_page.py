@@ -1,17 +1,21 @@
 """A page with nothing but the map of all heads and its link, on weights that are made up.
 
-`?layers=30&heads=32&side=64&large=1&done=3`: its sizes, and how many layers are there at first.
+`?layers=30&heads=32&side=64&large=1&done=3`: its sizes, and how many layers are there at first;
+`&late=1`: its link waits for a click.
 """
+
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
-from components import shell, state, theme
+from components import state, theme
 from components.chosen import Chosen
 from components.figures.overview import Overview
 from components.looks import Look
 from components.parts import overview
 
+ROOT = Path(__file__).parents[2]
 HABITS = ("induction .94", "", "previous token .71", "")
 
 
@@ -56,10 +60,13 @@ def the_head() -> None:
     st.text(f"Layer {layer} · head {head}; {st.session_state['maps']} maps drawn")
     for key, count in (("layer", LAYERS), ("head", HEADS)):
         st.number_input(key, 0, count - 1, key=state.slot(key), on_change=state.take, args=(key,))
-    overview.link(Chosen(layer, head, 0), (LAYERS, HEADS))
+    if not number("late", 0) or st.button("Link"):
+        overview.link(Chosen(layer, head, 0), (LAYERS, HEADS))
 
 
-shell.configure()
+st.set_page_config(layout="wide")
+with st.container(key="styles"):
+    st.html(ROOT / "assets" / "css" / "headscope.css")
 state.begin()
 left, right = st.columns([11, 10])
 with left:
