@@ -15,10 +15,13 @@ const MAP_CSS = `
   .large .said { font-size: .8125rem; }
   .room { position: absolute; width: 0; height: 0; overflow: hidden; visibility: hidden; }
   .room div { height: var(--headscope-map-height, clamp(20rem, calc(100vh - 24rem), 60rem)); }
+  @media (max-width: 900px) {
+    .room div { height: var(--headscope-map-height, max(24rem, calc(100vh - 8rem))); }
+  }
 `;
 // Sizes in px. A map is as high as its room, unless its tiles would be too small to hit.
-const SMALL = { room: 150, pitch: 7, label: 11, title: 0, frame: 2 };
-const LARGE = { room: 0, pitch: 16, label: 12, title: 15, frame: 3 };
+const SMALL = { room: 150, pitch: 7, label: 11, title: 0, frame: 2, turns: 1 };
+const LARGE = { room: 0, pitch: 16, label: 12, title: 15, frame: 3, turns: 1.25 };
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 1000];
 const SEND_AFTER_MS = 90;
 
@@ -129,7 +132,7 @@ function mapIn(root) {
       return Math.max(2, Math.floor(Math.min(largest, high, width / columns)));
     };
     const [down, across] = [fit(heads, layers), fit(layers, heads)];
-    const turned = across > down;
+    const turned = across > down * size.turns;
     const pitch = turned ? across : down;
     const gap = Math.max(1, Math.round((pitch > 40 * ratio ? 4 : pitch > 8 * ratio ? 2 : 1) * ratio));
     const [columns, rows] = turned ? [layers, heads] : [heads, layers];

@@ -190,12 +190,16 @@ def plain_picture(picture: Overview, look: Look, ink: Ink) -> NDArray[np.uint8]:
             top, left = EDGE + layer * pitch, EDGE + head * pitch
             large = tile.repeat(grown, axis=0).repeat(grown, axis=1)
             image[top : top + side, left : left + side] = colours[large]
-    every = next(n for n in (1, 2, 5, 10, 20, 1000) if n * pitch >= EDGE)
-    for n in range(0, heads, every):
+    for n in range(0, heads, _every(pitch, _width(heads - 1) + 3 * DOT)):
         _write(image, n, 2, EDGE + n * pitch + (side - _width(n)) // 2, ink)
-    for n in range(0, layers, every):
+    for n in range(0, layers, _every(pitch, 7 * DOT)):
         _write(image, n, EDGE + n * pitch + (side - 5 * DOT) // 2, EDGE - 1 - _width(n), ink)
     return image
+
+
+def _every(pitch: int, room: int) -> int:
+    """Which numbers are written, so that each has its room."""
+    return next(n for n in (1, 2, 5, 10, 20, 50, 1000) if n * pitch >= room)
 
 
 def _width(number: int) -> int:
