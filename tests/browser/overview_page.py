@@ -1,10 +1,9 @@
 """A page with nothing but the map of all heads and its link, on weights that are made up.
 
 `?layers=30&heads=32&side=64&large=1&done=3`: its sizes, and how many layers are there at first;
-`&late=1`: its link waits for a click; `&slow=1`: the head takes its time.
+`&late=1`: its link waits for a click.
 """
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +57,6 @@ def the_map() -> None:
 def the_head() -> None:
     """Runs again when a head is chosen."""
     layer, head = state.whole("layer"), state.whole("head")
-    time.sleep(number("slow", 0) * 0.6)
     st.text(f"Layer {layer} · head {head}; {st.session_state['maps']} maps drawn")
     for key, count in (("layer", LAYERS), ("head", HEADS)):
         st.number_input(key, 0, count - 1, key=state.slot(key), on_change=state.take, args=(key,))

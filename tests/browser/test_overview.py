@@ -199,21 +199,6 @@ def test_choice_made_before_the_link_is_there_is_sent_once_it_is(open_map):
     expect_head(page, 3, 5)
 
 
-def test_frame_does_not_go_back_to_a_choice_that_is_answered_late(open_map, settle):
-    page = open_map("?slow=1")
-    page.evaluate("""() => {
-        window.framed = [];
-        document.addEventListener('headscope:chosen', ({ detail }) => framed.push(detail.value[1]));
-    }""")
-    for _ in range(3):
-        page.locator(MAP).press("ArrowRight")
-        page.wait_for_timeout(250)  # it is sent, and not answered yet
-    expect_head(page, 1, 3)
-    settle(page)
-    assert page.evaluate("framed.slice(0, 3)") == [1, 2, 3]
-    assert set(page.evaluate("framed.slice(3)")) <= {3}
-
-
 def test_picture_is_told_in_words(open_map):
     page = open_map("?large=1")
     first = (
