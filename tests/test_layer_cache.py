@@ -63,6 +63,18 @@ def test_cleared_layers_are_built_anew():
     assert len(built) == 2
 
 
+def test_model_that_was_moved_or_copied_is_of_another_age():
+    # The memory of weights that are gone is given to others: their addresses alone do not tell.
+    model = small_model()
+    ages = [model.run([1, 2]).origin.age, model.run([1, 2]).origin.age]
+    assert ages[0] is ages[1]
+    ages = [ages[0], copy.deepcopy(model).run([1, 2]).origin.age]
+    ages.append(model.to(torch.float64).run([1, 2]).origin.age)
+    model.load_state_dict(model.state_dict())
+    ages.append(model.run([1, 2]).origin.age)
+    assert len(set(map(id, ages))) == 4
+
+
 def test_a_model_is_copied_and_pickled_without_what_it_has_built():
     # Caught: a lock can be neither copied nor pickled, and so no model could be.
     model = small_model()
