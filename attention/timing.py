@@ -15,6 +15,7 @@ from attention.model import LanguageModel
 from attention.tokens import Tokens
 
 WARM_UP_CALLS = 2
+LOGITS = 1 << 24  # that a timed forward pass has in memory at a time
 FLUSH_BYTES = 1 << 28  # more than any GPU's L2 cache holds
 Clock = Callable[[], float]
 Call = Callable[[], object]
@@ -158,6 +159,8 @@ def time_forward(
 ) -> dict[str, list[float]]:
     """Time the whole model's forward pass with its heads computed in several ways.
 
+    Every logit is computed; of a long text those of some positions at a time, for all of them
+    would be larger than the rest.
     Uses as many threads as torch uses in this process now; see `forward_clock`.
 
     Args:
@@ -178,10 +181,16 @@ def time_forward(
     """
     ids = torch.tensor([model.tokens(tokens).ids], device=model.device)
     clock, _ = forward_clock(model.device)
+    at_once = max(1, LOGITS // model.config.vocab_size)
 
     def forward(name: str) -> Call:
         layers = model.attention_layers(name, num_heads=num_heads)
-        return lambda: model(ids, attention=layers)
+
+        def call() -> None:
+            for part in model.stream(ids, layers).split(at_once, dim=1):
+                model.read_out(part)
+
+        return call
 
     with memory_errors_as_sentences(model.device):
         return time_interleaved(

@@ -207,6 +207,18 @@ def test_forward_of_each_implementation_is_timed(tokens):
     assert all(time > 0 for times in samples.values() for time in times)
 
 
+@pytest.mark.parametrize(
+    ("most", "parts"), [(1 << 24, [11]), (17 * 4 + 3, [4, 4, 3]), (1, [1] * 11)]
+)
+def test_forward_computes_every_logit_and_holds_so_many(tokens, monkeypatch, most, parts):
+    net, read = model(), []
+    read_out = net.read_out
+    monkeypatch.setattr(timing, "LOGITS", most)
+    monkeypatch.setattr(net, "read_out", lambda x: read.append(x.shape[1]) or read_out(x))
+    time_forward(net, tokens, ["batched"], **FAST)
+    assert read[: len(parts)] == read[-len(parts) :] == parts
+
+
 def test_forward_runs_the_asked_implementation_and_heads(tokens, monkeypatch):
     net = model()
     asked = []
