@@ -9,6 +9,7 @@ from attention.memory import memory_errors_as_sentences
 from attention.model import LanguageModel
 from attention.progress import Progress, from_to
 from attention.record import RunRecord
+from attention.scores import listed
 from attention.scores.blocks import together
 from attention.scores.current_token import current_token
 from attention.scores.duplicate_token import duplicate_token
@@ -34,7 +35,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Mean weight on the token just before.",
             "previous token",
             0.5,
-            share_on(previous_token),
+            share_on(previous_token, listed.previous_token),
         ),
         Metric(
             "current_token",
@@ -42,7 +43,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Mean weight on the token itself.",
             "current token",
             0.5,
-            share_on(current_token),
+            share_on(current_token, listed.current_token),
         ),
         Metric(
             "first_token",
@@ -50,7 +51,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Mean weight on the first token, where many heads rest.",
             "first token",
             0.5,
-            share_on(first_token),
+            share_on(first_token, listed.first_token),
             is_rest=True,
         ),
         Metric(
@@ -59,7 +60,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Share of the weight on earlier copies of the same token, if there are any.",
             "duplicate token",
             0.4,
-            share_on(duplicate_token),
+            share_on(duplicate_token, listed.duplicate_token),
         ),
         Metric(
             "induction",
@@ -67,7 +68,7 @@ HEAD_METRICS: dict[str, Metric] = {  # the simpler first: it wins a tie between 
             "Share of the weight on what came after earlier copies of the token, if there are any.",
             "induction",
             0.4,
-            share_on(induction),
+            share_on(induction, listed.induction),
         ),
         Metric(
             "entropy",

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from attention.scores.blocks import RowBlock, positions
@@ -23,6 +25,8 @@ class Tally:
 
 
 Cells = Callable[[Int[Tensor, " query"], Int[Tensor, " key"]], Bool[Tensor, "query key"]]
+ListedCells = tuple[NDArray[np.integer], NDArray[np.integer]]  # queries in order, and keys
+Listed = Callable[[NDArray[np.int64], int], ListedCells | None]
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,13 @@ class ShareOn:
     Attributes:
         cells: given the queries and all token ids, which cells belong to the template. They
             depend on nothing else: those of a text are found once for all layers and kept.
+        listed: given all token ids, the queries and the keys of the same cells, row by row; None
+            where they are more than a number, which is given too. For templates whose cells are
+            found sooner in that way.
     """
 
     cells: Cells
+    listed: Listed | None = None
 
     def __call__(self, block: RowBlock) -> Tally:
         """What is found in a block of rows."""
@@ -70,9 +78,9 @@ class ShareOn:
         return Tally(total, int(chosen.any(dim=1).sum()))
 
 
-def share_on(cells: Cells) -> ShareOn:
+def share_on(cells: Cells, listed: Listed | None = None) -> ShareOn:
     """The measure of a template: see `ShareOn`."""
-    return ShareOn(cells)
+    return ShareOn(cells, listed)
 
 
 def telling(

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from attention.pooling import blocks
-from attention.scores.metric import Cells
+from attention.scores.metric import Cells, ListedCells, ShareOn
 
-FEW = 1 / 16  # of all cells: more are sooner read all, and would take much memory
+FEW = 1 / 16  # of the cells that are seen: more are sooner read all, and would take much memory
 CELLS_AT_ONCE = 1 << 20
 
 
@@ -38,25 +38,37 @@ class Places:
 
 
 @lru_cache(maxsize=16)  # the templates of two or three texts, each at most a few megabytes
-def places_of(cells: Cells, ids: tuple[int, ...]) -> Places | None:
+def places_of(template: ShareOn, ids: tuple[int, ...]) -> Places | None:
     """The cells of a template on a text; None where they are not few.
 
     Args:
-        cells: the template.
+        template: which.
         ids: the text.
     """
-    seq_len, found, count = len(ids), list[NDArray[np.int64]](), 0
-    text, positions = torch.tensor(ids), torch.arange(seq_len)
-    for rows in blocks(seq_len, 1, CELLS_AT_ONCE):
-        chosen = cells(positions[rows.start : rows.stop], text[: rows.stop]).nonzero().numpy()
-        chosen[:, 0] += rows.start
-        found.append(chosen)
-        count += len(chosen)
-        if count > 4 * seq_len + FEW * seq_len**2 / 2:
-            return None
-    queries, keys = np.concatenate(found).astype(np.int32).T
+    seq_len = len(ids)
+    most = int(16 * seq_len + FEW * seq_len**2 / 2)
+    text = np.array(ids, dtype=np.int64)
+    found = (template.listed or partial(_sought, template.cells))(text, most)
+    if found is None:
+        return None
+    queries, keys = (part.astype(np.int32) for part in found)
     starts = np.searchsorted(queries, np.arange(seq_len + 1))
     return Places(queries, keys, starts, int(np.count_nonzero(np.diff(starts))))
+
+
+def _sought(cells: Cells, ids: NDArray[np.int64], most: int) -> ListedCells | None:
+    """The cells of a template that does not list them: see `ShareOn.listed`."""
+    text, positions = torch.from_numpy(ids), torch.arange(len(ids))
+    queries, keys, count = [], [], 0
+    for rows in blocks(len(ids), 1, CELLS_AT_ONCE):
+        chosen = cells(positions[rows.start : rows.stop], text[: rows.stop])
+        flat = np.flatnonzero(chosen.numpy())
+        queries.append(flat // rows.stop + rows.start)
+        keys.append(flat % rows.stop)
+        count += len(flat)
+        if count > most:
+            return None
+    return np.concatenate(queries), np.concatenate(keys)
 
 
 def indices(places: Sequence[Places], rows: range) -> tuple[NDArray[np.int64], list[int]]:

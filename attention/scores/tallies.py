@@ -31,13 +31,10 @@ class Tallies:
         self._counts = dict.fromkeys(metrics, 0)
         self._few: dict[str, Places] = {}
         for name, metric in metrics.items():
-            found = (
-                places_of(metric.measure.cells, ids)
-                if isinstance(metric.measure, ShareOn)
-                else None
-            )
-            if found is not None:
-                self._few[name], self._counts[name] = found, found.num_rows
+            measure = metric.measure
+            places = places_of(measure, ids) if isinstance(measure, ShareOn) else None
+            if places is not None:
+                self._few[name], self._counts[name] = places, places.num_rows
 
     def add(self, block: RowBlock) -> None:
         """Measure a block; it stays as it is."""
