@@ -3,13 +3,15 @@
 // out of sight. A pixel has the highest code of the cells under it, so that a single strong weight
 // never drops out. What is framed, and who tells Python of a choice: linkNamed in shared.js.
 
+const SIDES = 8;  // px left and right, together: the frame of the focus covers nothing
 const MAP_CSS = `
   ${TIP_CSS}
   .tip { max-width: 30rem; }
-  .map { position: relative; outline: none; font: .75rem/1.3 var(--st-font);
+  .map { position: relative; outline: none; padding: 0 ${SIDES / 2}px; font: .75rem/1.3 var(--st-font);
          color: var(--st-text-color); }
   canvas { display: block; cursor: pointer; border-radius: 2px; touch-action: manipulation; }
-  .map:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); border-radius: 4px; }
+  .map:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px;
+                       border-radius: 4px; }
   .said { min-height: 1.3em; margin-top: .15rem; white-space: nowrap; overflow: hidden;
           text-overflow: ellipsis; opacity: .75; font-variant-numeric: tabular-nums; }
   .large .said { font-size: .8125rem; }
@@ -124,7 +126,7 @@ function mapIn(root) {
     const title = size.title * ratio;
     const left = Math.ceil(title + digits + 5 * ratio);
     const top = Math.ceil(title + (size.label + 4) * ratio);
-    const width = (map.clientWidth || 240) * ratio - left - size.frame * ratio;
+    const width = (map.clientWidth - SIDES) * ratio - left - size.frame * ratio;
     const height = (size.room || room.offsetHeight) * ratio - top;
     const fit = (columns, rows) => {
       const high = Math.max(size.pitch * ratio, height / rows);
