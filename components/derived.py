@@ -1,42 +1,43 @@
-"""What the pictures need of a run beyond itself, worked out once: labels and thumbnails.
+"""What the pictures need of a run beyond itself, worked out once and kept as long as the run.
 
-Of a long text no head is ever held whole, and what all heads are needed for is worked out on as
-much of it as takes half a minute.
+Of a long text no head is ever held whole.
 """
 
-import math
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Union, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
-from components import long_head
-from components.first_map import FirstMap, Habit
+from attention.progress import CancelledError, Progress
+from components import looks, resources
+from components.figures.grid import THUMBNAIL
+from components.figures.overview import Best
+from components.first_map import FirstMap
 from components.long_head import LongHead, Survey
-from components.looks import Look, Weights, shown_pattern, thumbnails
+from components.looks import Look, Weights, shown_pattern
+from components.scanning import LookAt, Scan, SeenLayer
 
 if TYPE_CHECKING:
+    from attention.layer_scan import LayerScan
     from attention.record import RunRecord
 
 Record = Union["RunRecord", FirstMap]
-Habits = Sequence[Sequence[Habit | None]]  # [layer][head]
 KEPT_PATTERNS = 8  # whole patterns of each record; the last ones looked at
 KEPT_SURVEYS = 16  # the same of a long text
 LONGEST_WHOLE = 512  # tokens; a head of more is read in blocks
-MOST_WEIGHTS = 1_000_000_000  # of all heads together: half a minute's work for two cores
+AT_ONCE = 16_000_000  # weights of all heads that are looked at while the reader waits: a blink
 
 
 @dataclass
 class _Kept:
     """What was worked out of one record, as long as the record lasts."""
 
-    labels: Habits | None = None
-    layers: dict[tuple[int, int, bool], Weights] = field(default_factory=dict)
+    scans: dict[bool, Scan] = field(default_factory=dict)
     heads: dict[tuple[int, int, bool], Weights] = field(default_factory=dict)
     surveys: dict[tuple[int, int, bool], Survey] = field(default_factory=dict)
-    beginning: "RunRecord | None" = None
 
 
 _kept: dict[int, _Kept] = {}
@@ -51,62 +52,82 @@ def _of(record: Record) -> _Kept:
     return _kept[key]
 
 
-def labels(record: Record) -> Habits:
-    """What each head mostly does on this text: [layer][head]."""
-    if isinstance(record, FirstMap):
-        return record.habits
-    kept = _of(record)
-    if kept.labels is None:
-        from attention.scores import head_scores, label_heads
-
-        kept.labels = label_heads(head_scores(cast("RunRecord", beginning(record))))
-    return kept.labels
-
-
 def is_long(record: Record) -> bool:
     """Whether a head of this run is read in blocks."""
     return record.seq_len > LONGEST_WHOLE
 
 
-def beginning(record: Record) -> Record:
-    """As much of a run as all its heads can be looked at soon: mostly all of it.
-
-    The habits and the small map of all heads are those of this part.
-    """
-    most = math.isqrt(MOST_WEIGHTS // (record.num_layers * record.num_heads))
-    if isinstance(record, FirstMap) or record.seq_len <= most:
-        return record
-    kept = _of(record)
-    if kept.beginning is None:
-        kept.beginning = _first(record, most)
-    return kept.beginning
-
-
-def _first(record: "RunRecord", count: int) -> "RunRecord":
-    """The heads as if only the first tokens had been run: no token sees those after it."""
-    layers = tuple(
-        replace(one, q=one.q[:, :count], k=one.k[:, :count], v=one.v[:, :count])
-        for one in record.layers
-    )
-    return replace(record, tokens=record.tokens.first(count), layers=layers)
-
-
-def layer_thumbnails(record: Record, layer: int, size: int, look: Look) -> Weights:
-    """All heads of a layer: see `looks.thumbnails`."""
-    kept, key = _of(record).layers, (layer, size, look.hide_first)
-    if key not in kept:
-        if look.hide_first and not isinstance(record, FirstMap) and is_long(record):
-            heads = range(record.num_heads)
-            kept[key] = long_head.thumbnails(record, layer, heads, size, hide_first=True)
+def scan(record: Record, look: Look) -> Scan:
+    """All heads at a glance: of a short text every layer is there, of others those seen so far."""
+    kept = _of(record).scans
+    if look.hide_first not in kept:
+        if isinstance(record, FirstMap):
+            found = Scan(record.num_layers, _stored(record, look))
         else:
-            kept[key] = thumbnails(record, layer, size, look)
-    return kept[key]
+            look_at = _looking(weakref.ref(record), look.hide_first)
+            found = Scan(record.num_layers, look_at, turn=resources.timing_turn())
+        kept[look.hide_first] = found
+        if record.num_layers * record.num_heads * record.seq_len**2 <= AT_ONCE:
+            found.all_now()
+    return kept[look.hide_first]
 
 
-def all_thumbnails(record: Record, size: int, look: Look) -> Weights:
-    """All heads of all layers, at the beginning of the text: (layer, head, side, side)."""
-    seen, layers = beginning(record), range(record.num_layers)
-    return np.stack([layer_thumbnails(seen, layer, size, look) for layer in layers])
+def _stored(record: FirstMap, look: Look) -> LookAt:
+    def look_at(layers: Sequence[int], _: Progress | None) -> Iterator[SeenLayer]:
+        for layer in layers:
+            habits = record.habits[layer]
+            shown = looks.thumbnails(record, layer, THUMBNAIL, look)
+            yield SeenLayer(shown, habits, [None] * len(habits))
+
+    return look_at
+
+
+def _looking(of: "weakref.ref[RunRecord]", hide_first: bool) -> LookAt:
+    """Looks at layers of a record that others keep."""
+
+    def look_at(layers: Sequence[int], progress: Progress | None) -> Iterator[SeenLayer]:
+        import torch
+
+        from attention.layer_scan import scan_layers
+
+        record = of()
+        if record is None:
+            raise CancelledError("the run is looked at no more.")
+        with torch.inference_mode():  # not inherited from the thread that ran the text
+            found = scan_layers(
+                record, layers, size=THUMBNAIL, hide_first=hide_first, progress=progress
+            )
+            for layer, one in zip(layers, found, strict=True):
+                yield _seen(record, layer, one, hide_first)
+
+    return look_at
+
+
+def _seen(record: "RunRecord", layer: int, found: "LayerScan", hide_first: bool) -> SeenLayer:
+    from attention.scores import HEAD_METRICS
+    from attention.scores.labels import best_label
+
+    shown = found.thumbnails
+    if not hide_first:
+        by = looks.step(record.seq_len, THUMBNAIL)
+        shown = looks.only_seen(shown, looks.blocks_seen(record.window(layer), by))
+    scores = {name: score[None] for name, score in found.scores.items()}
+    heads = range(record.num_heads)
+    habits = [best_label(HEAD_METRICS, scores, 0, head) for head in heads]
+    return SeenLayer(shown, habits, [_best(scores, head) for head in heads])
+
+
+def _best(scores: Mapping[str, NDArray[np.float64]], head: int) -> Best | None:
+    """The template that a head fits best, well or not."""
+    from attention.scores import HEAD_METRICS
+
+    named = [
+        (float(score[0, head]), HEAD_METRICS[name].label)
+        for name, score in scores.items()
+        if name != "entropy" and np.isfinite(score[0, head])
+    ]
+    score, label = max(named, default=(0.0, ""))
+    return (label, score) if label else None
 
 
 def head_pattern(record: Record, layer: int, head: int, look: Look) -> Weights:
@@ -164,19 +185,29 @@ class Long:
         return self.survey.row_maxima[:, None]
 
 
-def one_head(record: Record, layer: int, head: int, look: Look) -> Short | Long:
-    """The head that is looked at."""
+def one_head(
+    record: Record, layer: int, head: int, look: Look, progress: Progress | None = None
+) -> Short | Long:
+    """The head that is looked at.
+
+    Args:
+        record: the run.
+        layer: which layer.
+        head: which head.
+        look: whether the first token is hidden.
+        progress: called now and then while a long head is read; what it raises ends that.
+    """
     if isinstance(record, FirstMap) or not is_long(record):
         return Short(head_pattern(record, layer, head, look))
     long = LongHead(record, layer, head, look.hide_first)
-    return Long(long, _survey(record, long))
+    return Long(long, _survey(record, long, progress))
 
 
-def _survey(record: Record, long: LongHead) -> Survey:
+def _survey(record: Record, long: LongHead, progress: Progress | None) -> Survey:
     kept, key = _of(record).surveys, (long.layer, long.head, long.hide_first)
     found = kept.pop(key, None)
     if found is None:
-        found = long.survey()
+        found = long.survey(progress)
     for oldest in list(kept)[: max(0, len(kept) + 1 - KEPT_SURVEYS)]:
         kept.pop(oldest, None)
     kept[key] = found

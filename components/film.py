@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from components.derived import Habits
+from components.first_map import Habits
 from components.looks import Look, Weights, only_seen, pooled, without_first
 
 if TYPE_CHECKING:

@@ -40,6 +40,9 @@ class Habit(Protocol):
         """The score, 0 to 1."""
 
 
+Habits = Sequence[Sequence[Habit | None]]  # [layer][head]
+
+
 @dataclass(frozen=True)
 class StoredHabit:
     """What a head mostly does, as the file holds it."""
@@ -61,7 +64,7 @@ class FirstMap:
 
     tokens: Tokens
     patterns: NDArray[np.float32]
-    habits: Sequence[Sequence[Habit | None]]
+    habits: Habits
 
     @property
     def num_layers(self) -> int:

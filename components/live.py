@@ -1,6 +1,8 @@
-"""A Plotly chart that grows without flickering."""
+"""Plotly charts whose figures change without being mounted anew: no flicker, and sooner there."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,6 +15,14 @@ OPTIONS = {
     # `save_as` offers PNG too; Plotly has room for one format.
     "toImageButtonOptions": {"format": "svg", "filename": "headscope-timing"},
 }
+EMPTY = go.Figure(
+    layout={
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": {"visible": False},
+        "yaxis": {"visible": False},
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,26 @@ class Underneath:
     name: str
     figure: go.Figure
     alt: str
+
+
+def place_chart(key: str, figure: go.Figure, *, options: dict[str, Any], alt: str) -> None:
+    """Draw the place of a chart over which a component draws the present figure.
+
+    The component "chart" does, and asks for the figure itself where it cannot: see `fall_back`.
+
+    Args:
+        key: of the chart in the session.
+        figure: what to show now.
+        options: Plotly's own.
+        alt: what the picture shows, in words, of any figure that is drawn here.
+    """
+    shown = figure if st.session_state.get(f"{key}_missing") else EMPTY
+    st.plotly_chart(shown, key=key, config=options, theme=None, alt=alt, height="stretch")
+
+
+def fall_back(key: str) -> None:
+    """From now on Streamlit draws the figures of a chart itself; for the event "missing"."""
+    st.session_state[f"{key}_missing"] = True
 
 
 def live_chart(key: str, figure: go.Figure, *, name: str, alt: str) -> None:
@@ -50,12 +80,8 @@ def live_chart(key: str, figure: go.Figure, *, name: str, alt: str) -> None:
             kept.figure, key=key, config=OPTIONS, theme=None, alt=kept.alt, height="stretch"
         )
     if not st.session_state.get(missing):
-
-        def fall_back() -> None:
-            st.session_state[missing] = True
-
         shown = {"chart": key, "figure": figure.to_json()}
-        mount("live_chart", live, shown, {"missing": fall_back})
+        mount("live_chart", live, shown, {"missing": partial(fall_back, key)})
 
 
 def save_as(key: str, name: str, *, background: str, disabled: bool) -> None:

@@ -4,13 +4,14 @@ The whole seq_len × seq_len pattern is never in memory, and every weight is exa
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from attention.errors import ConfigError
+from attention.progress import Progress
 from components.looks import Weights, step, without_first
 
 BLOCK_CELLS = 1 << 22  # weights held at a time: 16 MB
@@ -117,8 +118,12 @@ class LongHead:
         ]
         return _gaps(np.concatenate(found))
 
-    def survey(self) -> Survey:
-        """One pass over the whole head."""
+    def survey(self, progress: Progress | None = None) -> Survey:
+        """One pass over the whole head.
+
+        Args:
+            progress: called after each block with the share that is done; what it raises ends it.
+        """
         by = step(self.record.seq_len, OVERVIEW)
         cells, maxima, strongest = [], [], list[Cell]()
         for start, stop in self._blocks(0, self.record.seq_len, by):
@@ -126,6 +131,8 @@ class LongHead:
             cells.append(_largest(block, by))
             maxima.append(block.max(axis=1))
             strongest = _strongest(strongest, block, start)
+            if progress is not None:
+                progress(stop / self.record.seq_len)
         return Survey(
             _gaps(np.concatenate(cells)), by, _gaps(np.concatenate(maxima)), tuple(strongest)
         )
@@ -152,14 +159,6 @@ class LongHead:
             shown[:, 0] = -1
         shown[empty] = -1
         return shown
-
-
-def thumbnails(
-    record: Tiled, layer: int, heads: Sequence[int], size: int, *, hide_first: bool
-) -> Weights:
-    """Heads of a layer, max-pooled to at most `size` cells a side: see `looks.thumbnails`."""
-    whole = Tile(0, 0, record.seq_len, record.seq_len, step(record.seq_len, size))
-    return np.stack([LongHead(record, layer, head, hide_first).tile(whole) for head in heads])
 
 
 def _gaps(filled: Weights) -> Weights:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import streamlit as st
 
 JS = Path(__file__).parents[1] / "assets" / "js"
+NEEDS = {"chart": ("over",), "live_chart": ("over",)}  # what is put before a component's own code
 
 
 def mount(
@@ -50,4 +51,5 @@ def pack(header: Mapping[str, Any], body: bytes) -> bytes:
 
 @cache
 def _source(name: str) -> str:
-    return "\n".join((JS / f"{part}.js").read_text(encoding="utf-8") for part in ("shared", name))
+    parts = ("shared", *NEEDS.get(name, ()), name)
+    return "\n".join((JS / f"{part}.js").read_text(encoding="utf-8") for part in parts)

@@ -1,14 +1,21 @@
-"""The pictures of one run, laid out; choosing a head or a token redraws these alone."""
+"""The pictures of one run, laid out; choosing a head or a token redraws these alone.
+
+The chosen head is drawn first, then the heads of its layer, then all others as they are looked at.
+"""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components import chosen, derived, sentences, sidebar, state, theme
+from components.all_heads import draw_all_heads
 from components.figures.detail import Detail
-from components.figures.grid import THUMBNAIL
 from components.figures.tiles import Viewed
+from components.looks import Weights
 from components.messages import errors_as_sentences, plain
 from components.parts import detail, explain, grid, guide, overview, strip, tiles
+from components.scanning import SeenLayer
+from components.shown import Shown
+from components.waiting import waiting
 
 MOST_BESIDE = 8  # layers or heads whose map leaves room for layer and head beside each other
 MEANING = "where each token looks"  # its term, attention pattern, is in `explain`
@@ -18,65 +25,87 @@ MEANING = "where each token looks"  # its term, attention pattern, is in `explai
 def draw(record: derived.Record) -> None:
     """Draw all pictures of a run."""
     with errors_as_sentences(), st.container(key="pictures"):
-        _draw(record)
+        look = sidebar.look()
+        at = chosen.chosen(record)
+        _draw(Shown(record, derived.scan(record, look), at, look, theme.ink()))
     state.end()
 
 
-def _draw(record: derived.Record) -> None:
-    look, ink = sidebar.look(), theme.ink()
-    at = chosen.chosen(record)
-    labels = derived.labels(record)
-    tags = [[sentences.tag(label) for label in layer] for layer in labels]
-    thumbnails = derived.layer_thumbnails(record, at.layer, THUMBNAIL, look)
-    top = look.top(thumbnails)
-    names, window = record.tokens.labels, record.window(at.layer)
-    seen = grid.Seen(names, window)
-
-    head = derived.one_head(record, at.layer, at.head, look)
-    row = head.row(at.query)
-    guide.draw(state.text("text"), labels)
-    strip.draw(record.tokens, strip.Row(row, at.query, window), look, top, ink)
+def _draw(view: Shown) -> None:
+    record, at, look = view.record, view.at, view.look
+    guided, above = st.container(), st.container()
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
-        side = overview.side(record.num_layers * record.num_heads)
-        with _choices(record):
-            all_thumbnails = derived.all_thumbnails(record, side, look)
-            overview.draw(all_thumbnails, tags, at, look, ink)
-        grid.draw(thumbnails, tags[at.layer], seen, chosen=at, look=look, ink=ink)
-        st.markdown(plain(sentences.of_layer(at.layer, labels[at.layer])))
-        st.caption(plain(grid.legend(seen, look, top) + _of_the_beginning(record)))
+        everything = _choices(record)
+        slow, layer = st.container(), st.container(gap="xsmall")
     with right, st.container(key="one_head", gap="xsmall"):
-        habit = labels[at.layer][at.head]
-        said = sentences.of_head(at.layer, at.head, habit, head.for_sentence)
-        with st.container(key="head_title", horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]", width="content")
-            explain.draw(habit)
-        if isinstance(head, derived.Long):
-            tiles.draw(Viewed(head.long, head.survey, names, at.query, look, top), ink, said)
-        else:
-            detail.draw(Detail(head.pattern, names, look, top, window), at.query, ink, said)
-        st.markdown(plain(said))
-        st.caption(plain(sentences.of_query(row, names, at.query)))
-        if isinstance(head, derived.Long):
-            tiles.table(row, head.survey, names, at.query)
-        else:
-            detail.table(head.pattern, names, at.query)
+        title = st.container(key="head_title", horizontal=True, vertical_alignment="center")
+        picture, below = st.container(), st.container(gap="xsmall")
+    with slow, waiting("Looking at the heads") as tell:
+        top = look.top(view.scan.layer(at.layer, tell).thumbnails) if look.to_maximum else 1.0
+        head = derived.one_head(record, at.layer, at.head, look, tell)
+    row = head.row(at.query)
+    with above:
+        shown = strip.Row(row, at.query, record.window(at.layer))
+        strip.draw(record.tokens, shown, look, top, view.ink)
+    with picture:
+        _draw_head(view, head, row, top)
+    with slow, waiting("Looking at the layer’s heads") as tell:
+        seen = view.scan.layer(at.layer, tell)
+    with title:
+        st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]", width="content")
+        explain.draw(seen.habits[at.head])
+    with below:
+        _tell_of_head(view, head, row, seen)
+    with layer:
+        _draw_layer(view, seen)
+    with everything:
+        overview.link(at, (record.num_layers, record.num_heads))
+        if not state.on("all_heads"):
+            draw_all_heads(view)
+    with guided:
+        guide.draw(state.text("text"), view.scan.habits)
 
 
-def _of_the_beginning(record: derived.Record) -> str:
-    """What is said where not all of a long text was looked at for every head."""
-    seen = derived.beginning(record).seq_len
-    if seen == record.seq_len:
-        return ""
-    return (
-        f" What heads do, and the small map of all, are told from the first {seen:,} tokens: all "
-        f"{record.num_layers * record.num_heads} heads on {record.seq_len:,} would take minutes."
-    )
+def _draw_head(view: Shown, head: derived.Short | derived.Long, row: Weights, top: float) -> None:
+    names, at, look = view.record.tokens.labels, view.at, view.look
+    said = f"Layer {at.layer} · head {at.head}. {sentences.of_query(row, names, at.query)}"
+    if isinstance(head, derived.Long):
+        tiles.draw(Viewed(head.long, head.survey, names, at.query, look, top), view.ink, said)
+    else:
+        window = view.record.window(at.layer)
+        detail.draw(Detail(head.pattern, names, look, top, window), at.query, view.ink, said)
+
+
+def _tell_of_head(
+    view: Shown, head: derived.Short | derived.Long, row: Weights, seen: SeenLayer
+) -> None:
+    names, at = view.record.tokens.labels, view.at
+    habit = seen.habits[at.head]
+    st.markdown(plain(sentences.of_head(at.layer, at.head, habit, head.for_sentence)))
+    st.caption(plain(sentences.of_query(row, names, at.query)))
+    if isinstance(head, derived.Long):
+        tiles.table(row, head.survey, names, at.query)
+    else:
+        detail.table(head.pattern, names, at.query)
+
+
+def _draw_layer(view: Shown, seen: SeenLayer) -> None:
+    """All heads of the chosen layer, or all of all layers in its place."""
+    record, at, look = view.record, view.at, view.look
+    if state.on("all_heads"):
+        draw_all_heads(view, large=True)
+        return
+    tokens = grid.Seen(record.tokens.labels, record.window(at.layer))
+    tags = [sentences.tag(habit) for habit in seen.habits]
+    grid.draw(seen.thumbnails, tags, tokens, layer=at.layer, look=look, ink=view.ink)
+    st.markdown(plain(sentences.of_layer(at.layer, seen.habits)))
+    st.caption(plain(grid.legend(tokens, look, look.top(seen.thumbnails))))
 
 
 def _choices(record: derived.Record) -> DeltaGenerator:
     """Draw the choice of layer and head. Returns the place for the map of all beside it."""
-    many = max(record.num_layers, record.num_heads) > MOST_BESIDE
+    many = max(record.num_layers, record.num_heads) > MOST_BESIDE and not state.on("all_heads")
     shares = [3, 10] if many else [3, 3, 7]  # a map of many needs the width
     *places, everything = st.columns(shares, gap="small", vertical_alignment="center", wrap=False)
     for key, count, place in zip(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attention.record import RunRecord
     from attention.tokens import Tokens
     from components.film import Film
+    from components.scanning import Scan
 
 
 _torch_is_there = threading.Event()
@@ -79,10 +80,22 @@ def _load(asked: Asked, progress: Progress) -> "LanguageModel":
 
 
 class Reader:
-    """One tab, as the shelf knows it."""
+    """One tab, as the shelf and the scans know it."""
+
+    def __init__(self) -> None:
+        self._scan: Scan | None = None
+
+    def look_at(self, scan: "Scan | None") -> None:
+        """Have a run's layers looked at, and no more those of the run before."""
+        if self._scan is not None and self._scan is not scan:
+            self._scan.leave(self)
+        self._scan = scan
+        if scan is not None:
+            scan.start(self)
 
     def leave(self) -> None:
         """The tab is closed."""
+        self.look_at(None)
         shelf().leave(self)
 
 

@@ -151,9 +151,12 @@ def _usable_ways(refusals: dict[str, str | None]) -> list[str]:
     others = [name for name in usable if name not in main]
     asked = state.text("implementation")
     if asked not in usable:
-        choices = ", ".join((*main, *others))
-        known = refusals.get(asked) or f"Heads can be run as {choices} here; got {asked[:60]!r}."
-        messages.warn(f"{known} batched is used.")
+        if asked != state.ENTRIES["implementation"].default:  # which nobody asked for
+            choices = ", ".join((*main, *others))
+            known = (
+                refusals.get(asked) or f"Heads can be run as {choices} here; got {asked[:60]!r}."
+            )
+            messages.warn(f"{known} batched is used.")
         state.put("implementation", "batched")
     all_offered = st.session_state.get("offer_all_ways") or asked in others
     return [*main, *(others if all_offered else ())]
@@ -206,6 +209,9 @@ def colours() -> None:
 
 def _looks() -> None:
     colours()
+    _switch(
+        "all_heads", "All layers", "The heads of every layer, in the place of the chosen one's."
+    )
     _switch("log", "Log scale", "Colour by the weight's logarithm, down to 0.0001.")
     _switch("to_maximum", "Range up to the largest", "Otherwise colours go from 0 to 1.")
 

@@ -89,7 +89,7 @@ ENTRIES: dict[str, Entry] = {
         number("model_heads", 0, most=1024),  # 0: as many as the checkpoint says
         words("device", "cpu"),
         words("dtype", "float32"),
-        words("implementation", "batched"),
+        words("implementation", "sdpa"),
         choice("bos", "model", "on", "off"),  # whether a BOS comes first; as the model expects
         number("threads", 0, most=1024),  # 0: half the cores
         # Explore.
@@ -101,6 +101,7 @@ ENTRIES: dict[str, Entry] = {
         switch("log"),
         switch("hide_first"),
         switch("to_maximum"),
+        switch("all_heads"),  # all layers large, in the place of the chosen one
         # Watch heads form.
         number("moment", -1, least=-1, most=999),  # a checkpoint; -1: the last
         number("forming_layer", 1),  # an induction head of the model there

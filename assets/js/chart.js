@@ -1,116 +1,75 @@
-// The link between a Plotly chart and Python: clicks, the frame around what is chosen, and for
-// the grid the hover. Streamlit mounts a chart anew whenever its data change, so this looks for it
-// again; choosing draws only the frame. Meanwhile a copy of the old picture stands in its place.
+// The link between a Plotly chart and Python: its figure, clicks, the frame around what is chosen,
+// and the hover. Choosing draws only the frame.
 
-const UNCRAMP_MS = 150;  // after the last drawing
 const LEAST_LABEL_PX = 9;
+const SEND_AFTER_MS = 90;
+const KINDS = { grid, detail };
 
 export default function (component) {
   const { header, body } = unpack(component.data);
   const root = rootOf(component, TIP_CSS, element => element.append(make('div', 'tip')));
-  root.stop?.();  // Streamlit calls this anew for new data without ending the call before
-  const tip = root.firstChild;
-  const weights = header.kind === 'grid' ? new Float32Array(body.buffer) : null;
-  const parts = header.kind === 'grid' ? grid(header, weights) : detail(header);
-  let [chart, timer] = [null, null];
+  // Kept from call to call; what listens to the chart asks for the present state.
+  root.now ??= { figure: null };
+  const now = root.now;
+  const { text } = now;
+  Object.assign(now, { component, header, text: header.figure, tip: root.firstChild });
+  now.parts = KINDS[header.kind](header, body);
+  if (text !== now.text) now.figure = JSON.parse(now.text);
+  now.figure.layout.shapes = now.parts.shapes();  // drawn along with another figure
+  const over = overlayOf(root);
+  drawOver(over, {
+    chart: header.chart,
+    figure: now.figure,
+    attach: chart => listen(now, chart),
+    after: chart => drawn(now, chart),
+    missing: () => component.setTriggerValue('missing', true),
+  });
+  // Chosen in another picture.
+  const onChosen = ({ detail }) => {
+    const { found } = over;
+    if (found && detail.name === header.channel && found.data === over.data) drawn(now, found);
+  };
+  document.addEventListener('headscope:chosen', onChosen);
+  return () => {
+    document.removeEventListener('headscope:chosen', onChosen);
+    leaveOver(over);
+  };
+}
 
+function listen(now, chart) {
+  const onLeave = () => { now.tip.style.display = 'none'; };
   const onHover = event => {
-    const words = parts.words && parts.words(event.points[0]);
-    if (!words) return onLeave();
-    placeTip(tip, words, event.event);
+    const words = now.parts.words(event.points[0]);
+    if (words) placeTip(now.tip, words, event.event);
+    else onLeave();
   };
-  const onLeave = () => { tip.style.display = 'none'; };
-  const onClick = event => {
-    const chosen = parts.chosen(event.points[0]);
-    if (chosen !== null) component.setTriggerValue(parts.event, chosen);
-  };
-  const onKey = event => {
-    const next = parts.key && parts.key(event.key);
-    if (next === undefined || next === null) return;
-    event.preventDefault();
-    component.setTriggerValue(parts.event, next);
-  };
-  // Plotly keeps cells square by a smaller domain and writes it into the figure. Drawn again in a
-  // place of another height, it takes that for the room it has, and stays small.
-  const uncramp = () => {
-    const cramped = ['xaxis', 'yaxis'].some(name => {
-      const domain = chart?._fullLayout?.[name]?._inputDomain;
-      return domain && (domain[0] !== 0 || domain[1] !== 1);
-    });
-    if (!cramped || !window.Plotly) return;
-    window.Plotly.relayout(chart, { 'xaxis.domain': [0, 1], 'yaxis.domain': [0, 1] }).then(keepCopy);
-  };
-  // Streamlit draws its own figure again when the page is resized: then the frame is put back.
-  const onDrawn = () => {
-    if (!picture()) return;
-    if (header.kind === 'detail') fitLabels(chart);
-    place()?.ghost?.remove();
-    const there = JSON.stringify((chart?.layout.shapes ?? []).map(s => [s.x0, s.x1, s.y0, s.y1]));
-    const wanted = JSON.stringify(parts.shapes.map(s => [s.x0, s.x1, s.y0, s.y1]));
-    clearTimeout(timer);
-    timer = setTimeout(uncramp, UNCRAMP_MS);
-    if (chart && window.Plotly && there !== wanted) {
-      window.Plotly.relayout(chart, { shapes: parts.shapes }).then(keepCopy);
-    } else {
-      keepCopy();
-    }
-  };
-  const picture = () => document.querySelector(`.st-key-${header.chart} .heatmaplayer image`);
-  const place = () => document.querySelector(`.st-key-${header.chart}_place`);
-  const keepCopy = () => {
-    const [drawn, at] = [chart?.querySelector('.plot-container'), place()];
-    if (!drawn?.querySelector('.heatmaplayer image') || !at) return;
-    at.ghost?.remove();
-    at.ghost = make('div', 'headscope-ghost');
-    at.ghost.style.cssText = 'position:absolute; inset:0; pointer-events:none; overflow:hidden;';
-    at.ghost.setAttribute('aria-hidden', 'true');
-    at.ghost.append(drawn.cloneNode(true));
-    if (at.guard) return;
-    // Lives with the place, not with this call: a chart may go while no call is there to see it.
-    // A place that has left the page must end it: what is put there never shows, and each try would
-    // call it again, for ever.
-    at.guard = new MutationObserver(() => {
-      if (!at.isConnected) at.guard.disconnect();
-      else if (!picture() && !at.ghost.isConnected) at.append(at.ghost);
-    });
-    at.guard.observe(at, { childList: true, subtree: true });
-  };
-  const leave = () => {
+  const onClick = event => now.parts.choose(event.points[0], now.component);
+  const onKey = event => { if (now.parts.key(event.key)) event.preventDefault(); };
+  chart.on('plotly_hover', onHover);
+  chart.on('plotly_unhover', onLeave);
+  chart.on('plotly_click', onClick);
+  if (now.parts.key) {
+    chart.tabIndex = 0;
+    chart.setAttribute('role', 'group');
+    chart.addEventListener('keydown', onKey);
+  }
+  return () => {
     onLeave();
-    if (!chart) return;
     chart.removeListener?.('plotly_hover', onHover);
     chart.removeListener?.('plotly_unhover', onLeave);
     chart.removeListener?.('plotly_click', onClick);
-    chart.removeListener?.('plotly_afterplot', onDrawn);
     chart.removeEventListener('keydown', onKey);
-    chart = null;
   };
-  const attach = () => {
-    const found = document.querySelector(`.st-key-${header.chart} .js-plotly-plot`);
-    if (!found || !found.on || found === chart) return;
-    leave();
-    chart = found;
-    chart.on('plotly_hover', onHover);
-    chart.on('plotly_unhover', onLeave);
-    chart.on('plotly_click', onClick);
-    if (parts.key) {
-      chart.tabIndex = 0;
-      chart.setAttribute('role', 'group');
-      chart.setAttribute('aria-label', header.label);
-      chart.addEventListener('keydown', onKey);
-    }
-    chart.on('plotly_afterplot', onDrawn);
-    onDrawn();
-  };
-  const observer = new MutationObserver(attach);
-  observer.observe(document.body, { childList: true, subtree: true });
-  attach();
-  root.stop = () => {
-    observer.disconnect();
-    clearTimeout(timer);
-    leave();
-  };
-  return root.stop;
+}
+
+// The figure is there; the frame may have moved since.
+function drawn({ header, parts }, chart) {
+  chart.setAttribute('aria-label', header.label);
+  if (header.kind === 'detail') fitLabels(chart);
+  const corners = shapes => JSON.stringify((shapes ?? []).map(s => [s.x0, s.x1, s.y0, s.y1]));
+  if (corners(chart.layout.shapes) !== corners(parts.shapes())) {
+    window.Plotly.relayout(chart, { shapes: parts.shapes() });
+  }
 }
 
 // A window that is not high leaves the cells lower than a label: then labels are smaller, and below
@@ -143,8 +102,9 @@ function unseen({ window, reach }, y, x) {
   return 'hidden: first token';
 }
 
-function grid(header, weights) {
-  const { side, pitchX, pitchY, columns, heads, step, labels, accent } = header;
+function grid(header, body) {
+  const weights = new Float32Array(body.buffer);
+  const { side, pitchX, pitchY, columns, heads, step, labels, layer, channel, accent } = header;
   const place = point => {
     const [row, column] = point.pointIndex;
     const head = Math.floor(row / pitchY) * columns + Math.floor(column / pitchX);
@@ -161,21 +121,30 @@ function grid(header, weights) {
       : unseen(header, at.y, at.x);
     return `head ${header.layer}.${at.head}\nquery ${span(at.y)}\nkey ${span(at.x)}\n${said}`;
   };
+  const chosen = () => {
+    const shown = linkNamed(channel).shown;
+    return shown && shown[0] === layer ? shown[1] : null;
+  };
   const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
   const key = name => {
-    if (!(name in moves)) return null;
-    const next = header.head + moves[name];
-    return next >= 0 && next < heads ? next : header.head;
+    if (!(name in moves)) return false;
+    const next = (chosen() ?? 0) + moves[name];
+    if (next >= 0 && next < heads) chooseThrough(channel, [layer, next], SEND_AFTER_MS);
+    return true;
   };
-  const top = Math.floor(header.head / columns) * pitchY;
-  const left = (header.head % columns) * pitchX;
-  const edge = side * 0.02;
-  return {
-    event: 'head', words, key,
-    chosen: point => place(point)?.head ?? null,
-    shapes: [frame(left - 0.5 - edge, top - 0.5 - edge, left + side - 0.5 + edge,
-                   top + side - 0.5 + edge, accent, 3)],
+  const choose = point => {
+    const at = place(point);
+    if (at) chooseThrough(channel, [layer, at.head]);
   };
+  const shapes = () => {
+    const head = chosen();
+    if (head === null) return [];
+    const [top, left] = [Math.floor(head / columns) * pitchY, (head % columns) * pitchX];
+    const edge = side * 0.02;
+    return [frame(left - 0.5 - edge, top - 0.5 - edge, left + side - 0.5 + edge,
+                  top + side - 0.5 + edge, accent, 3)];
+  };
+  return { words, key, choose, shapes };
 }
 
 function detail(header) {
@@ -192,10 +161,10 @@ function detail(header) {
       : unseen(header, y, x);
     return `query ${span(y)}\nkey ${span(x)}\n${said}`;
   };
-  return {
-    words,
-    event: 'query',
-    chosen: point => (Array.isArray(point.pointIndex) ? point.pointIndex[0] * step : null),
-    shapes: row === null ? [] : [frame(-0.5, row - 0.5, row + 0.5, row + 0.5, accent, 1.5)],
+  const choose = (point, component) => {
+    if (Array.isArray(point.pointIndex)) component.setTriggerValue('query', point.pointIndex[0] * step);
   };
+  const shapes = () =>
+    (row === null ? [] : [frame(-0.5, row - 0.5, row + 0.5, row + 0.5, accent, 1.5)]);
+  return { words, choose, shapes };
 }

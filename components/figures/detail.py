@@ -58,7 +58,6 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     weights = pooled(detail.weights, MOST_CELLS)
     firsts = detail.labels[:: detail.step]
     count = len(firsts)
-    figure = go.Figure([*_hatches(count, detail, ink), _heatmap(weights, detail, ink)])
     at = thinned(count, MOST_LABELS)
     axis = {
         "tickmode": "array",
@@ -72,18 +71,21 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
         "constrain": "domain",
     }
     ends = [-0.5, count - 0.5]
-    figure.update_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        plot_bgcolor="rgba(0,0,0,0)",
-        paper_bgcolor="rgba(0,0,0,0)",
-        font={"family": TEXT_FONT},
-        hovermode="closest",
-        showlegend=False,
-        dragmode="zoom",
-        xaxis={**axis, "range": ends, "autotickangles": [0, 90]},
-        yaxis={**axis, "range": ends[::-1], "scaleanchor": "x", "constraintoward": "top"},
-    )
-    return figure
+    layout = {
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": TEXT_FONT},
+        "hovermode": "closest",
+        "showlegend": False,
+        "dragmode": "zoom",
+        "xaxis": {**axis, "range": ends, "autotickangles": [0, 90]},
+        "yaxis": {**axis, "range": ends[::-1], "scaleanchor": "x", "constraintoward": "top"},
+        # What was zoomed into stays in view while other heads of the text are looked at.
+        "uirevision": "\n".join(detail.labels),
+    }
+    traces = [*_hatches(count, detail, ink), _heatmap(weights, detail, ink)]
+    return go.Figure(traces, layout)  # quicker than an update of its layout
 
 
 def _heatmap(weights: Weights, detail: Detail, ink: Ink) -> go.Heatmap:

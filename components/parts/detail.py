@@ -1,12 +1,14 @@
 """One head, large, with its strongest weights as a table for those who cannot see it."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from components import state
 from components.figures.detail import Detail, detail_figure
+from components.live import fall_back, place_chart
 from components.long_head import Cell
 from components.looks import Weights
 from components.messages import plain
@@ -33,10 +35,12 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
     """
     figure = detail_figure(detail, ink)
     with st.container(key="detail_place"):  # its height follows the window: assets/css
-        st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt, height="stretch")
+        place_chart(CHART, figure, options=OPTIONS, alt="One head: a row for each token.")
     header = {
         "chart": CHART,
         "kind": "detail",
+        "figure": figure.to_json(),
+        "label": alt,
         "query": query,
         "step": detail.step,
         "window": detail.window,
@@ -45,7 +49,8 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
         "of": " of the rest" if detail.look.hide_first else "",
         "accent": ink.accent,
     }
-    mount("chart", LINK, pack(header, b""), {"query": _choose})
+    mount("chart", LINK, pack(header, b""),
+          {"query": _choose, "missing": partial(fall_back, CHART)})  # fmt: skip
 
 
 def _choose() -> None:

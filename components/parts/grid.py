@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from components import state
-from components.chosen import Chosen
 from components.figures.grid import THUMBNAIL, Tiling, grid_figure
+from components.live import fall_back, place_chart
 from components.looks import Look, Weights, blocks_seen, step
-from components.mounting import event, mount, pack
+from components.mounting import mount, pack
+from components.parts.overview import CHANNEL
 from components.theme import Ink
 
 CHART, LINK = "grid", "grid_link"
@@ -40,17 +41,17 @@ def draw(
     tags: Sequence[str],
     tokens: Seen,
     *,
-    chosen: Chosen,
+    layer: int,
     look: Look,
     ink: Ink,
 ) -> None:
-    """Draw the grid.
+    """Draw the grid. Which head is framed, and a choice, is told by `overview.link`.
 
     Args:
         thumbnails: (head, side, side), NaN where nothing is shown.
         tags: what each head does; empty where nothing is clear.
         tokens: their labels, and how many of them a query may attend to.
-        chosen: the layer, and which head is framed.
+        layer: which layer, from 0.
         look: how weights are shown; all heads share one range.
         ink: the page's colours.
     """
@@ -59,18 +60,18 @@ def draw(
     described = "; ".join(
         f"head {head}: {tag or 'no clear habit'}" for head, tag in enumerate(tags)
     )
-    alt = f"Layer {chosen.layer}, {len(tags)} heads. {described}"
     tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
     rows, columns = tiling.shape
     with st.container(key="grid_place"):
         # As high as its width asks for; the rest of the chart's style is in assets/css.
         st.html(f"<style>.st-key-grid_place {{ --ratio: {columns / rows:.3f}; }}</style>")
-        st.plotly_chart(figure, key=CHART, config=OPTIONS, theme=None, alt=alt, height="stretch")
+        place_chart(CHART, figure, options=OPTIONS, alt="The heads of a layer, a small map each.")
     header = {
         "chart": CHART,
         "kind": "grid",
-        "layer": chosen.layer,
-        "head": chosen.head,
+        "figure": figure.to_json(),
+        "channel": CHANNEL,
+        "layer": layer,
         "heads": tiling.heads,
         "side": tiling.side,
         "pitchX": tiling.pitch_x,
@@ -82,16 +83,10 @@ def draw(
         "labels": list(tokens.labels),
         "of": " of the rest" if look.hide_first else "",
         "accent": ink.accent,
-        "label": f"Heads of layer {chosen.layer}. Arrow keys choose one.",
+        "label": f"Layer {layer}, {len(tags)} heads. Arrow keys choose one. {described}",
     }
     exact = np.ascontiguousarray(thumbnails, dtype="<f4").tobytes()
-    mount("chart", LINK, pack(header, exact), {"head": _choose})
-
-
-def _choose() -> None:
-    head = event(LINK, "head")
-    if isinstance(head, int) and head >= 0:
-        state.put("head", head)
+    mount("chart", LINK, pack(header, exact), {"missing": partial(fall_back, CHART)})
 
 
 def legend(tokens: Seen, look: Look, top: float) -> str:

@@ -5,33 +5,35 @@ from collections.abc import Mapping
 import streamlit as st
 
 from components import sentences, state
-from components.derived import Habits
 from components.explanations import EXPLANATIONS
-from components.first_map import Habit
+from components.first_map import Habit, Habits
 from components.messages import plain
 from components.samples import SAMPLES
 
 Place = tuple[int, int]  # layer, head
 
 
-def draw(text: str, habits: Habits) -> None:
+def draw(text: str, habits: Habits | None) -> None:
     """Draw the line above the pictures: of a sample its own sentence, else what heads do clearly.
 
     Args:
         text: what was run.
-        habits: what each head mostly does on it, [layer][head].
+        habits: what each head mostly does on it, [layer][head]; None while it is not known of all.
     """
-    best = clearest(habits)
+    best = clearest(habits or [])
     sample = next((sample for sample in SAMPLES if sample.text == text), None)
     with st.container(key="guide", horizontal=True, vertical_alignment="center", gap="small"):
         if sample is None:
+            if habits is None:
+                st.markdown("What all heads do is told once all have been looked at.")
+                return
             some = "Clear on this text:" if best else "No head has a clear habit on this text."
             st.markdown(some, width="content")
             for metric, (place, habit) in best.items():
                 _offer(metric, place, f"{habit.label} {_name(place)}")
             return
         st.markdown(plain(sample.look_for), width="content")
-        if sample.shows is None:
+        if sample.shows is None or habits is None:
             return
         if sample.shows not in best:
             st.caption("No head of this model does it clearly.", width="content")

@@ -26,16 +26,7 @@ MANY = 100  # heads whose tiles in the small map have fewer pixels than SIDE
 LARGEST, LARGEST_OF_LARGE = 20, 160  # px a side of each head, at most
 
 
-def draw(picture: Any, look: Any, ink: Any, *rest: Any, large: bool = False) -> None:  # noqa: ANN401
-    """Draw the map; also called as before there was a link, until the page has one."""
-    if not rest:
-        _draw(picture, look, ink, large=large)
-        return
-    _draw(Overview(picture, look), *rest, large=large)
-    link(ink, picture.shape[:2])
-
-
-def _draw(picture: Overview, look: Look, ink: Ink, *, large: bool = False) -> None:
+def draw(picture: Overview, look: Look, ink: Ink, *, large: bool = False) -> None:
     """Draw the map. A choice needs `link`, drawn in the fragment of the chosen head.
 
     Args:

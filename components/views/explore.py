@@ -18,6 +18,7 @@ from components import (
     state,
 )
 from components.parts import text_box, timing
+from components.waiting import waiting
 
 if TYPE_CHECKING:
     from attention.model_config import ModelConfig
@@ -92,7 +93,8 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
         messages.note(
             "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
         )
-    return resources.record(run.model, tokens.first(most), run.implementation)
+    with waiting("Running the text") as tell:
+        return resources.record(run.model, tokens.first(most), run.implementation, tell)
 
 
 def _most_tokens(config: "ModelConfig", implementation: str) -> int:

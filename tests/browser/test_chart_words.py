@@ -10,8 +10,8 @@ CALL = """
 ([source, kind, header, place]) => {
     const parts = new Function(source + `; return { grid, detail };`)();
     const point = { pointIndex: place, z: NaN };
-    const words = kind === 'grid'
-        ? parts.grid(header, new Float32Array(49).fill(NaN)) : parts.detail(header);
+    const nothing = new Uint8Array(new Float32Array(49).fill(NaN).buffer);
+    const words = kind === 'grid' ? parts.grid(header, nothing) : parts.detail(header);
     return words.words(point).split(`\\n`).pop();
 }
 """

@@ -7,7 +7,7 @@ import pytest
 
 from attention.errors import ConfigError
 from components import long_head, looks
-from components.long_head import LongHead, Tile, thumbnails
+from components.long_head import LongHead, Tile
 from components.looks import Look, shown_pattern
 from components.parts.detail import STRONGEST, as_lines, listing
 from tests.builders import (
@@ -94,12 +94,6 @@ def test_row_is_that_of_the_whole_pattern(query, window):
     record = long_record(window)
     whole = shown_pattern(record, 0, 1, Look(hide_first=True))
     assert_arrays_close(LongHead(record, 0, 1, hide_first=True).row(query), whole[query])
-
-
-def test_thumbnails_are_those_of_whole_patterns():
-    record, look = long_record(23), Look(hide_first=True)
-    found = thumbnails(record, 0, range(9), 13, hide_first=True)
-    assert_arrays_close(found, looks.thumbnails(record, 0, 13, look))
 
 
 def test_no_more_than_a_block_is_ever_held():

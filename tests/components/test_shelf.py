@@ -118,8 +118,8 @@ def run_and_draw(held):
     for way in ("looped", "batched", "capture"):
         record, seconds = held.run(tokens, way)
         assert seconds > 0
-    derived.labels(record)
-    derived.all_thumbnails(record, 3, Look())
+    for hide_first in (False, True):
+        assert not derived.scan(record, Look(hide_first=hide_first)).missing
     derived.head_pattern(record, 0, 0, Look())
     return [weakref.ref(made) for made in (held, record, record.layers[0].q)], id(record)
 

@@ -31,24 +31,25 @@ def open_page(**query):
 
 
 def charts(page):
-    """The Plotly figures by key."""
-    found = {}
-    for element in page.get("plotly_chart"):
-        proto = element.proto
-        found[proto.id.rsplit("-", 1)[-1]] = json.loads(proto.spec)
-    return found
+    """The Plotly figures by key, as they are drawn over those that Streamlit holds."""
+    return {data["chart"]: json.loads(data["figure"]) for data in components(page, "chart")}
 
 
 def component(page, name):
     """What a component got, as JSON; of packed bytes the header."""
+    return next(components(page, name), None)
+
+
+def components(page, name):
+    """The same of all of that name."""
     for element in page.get("bidi_component"):
         proto = element.proto
         if proto.component_name == f"headscope_{name}":
             if proto.WhichOneof("data") == "bytes":
                 length = int.from_bytes(proto.bytes[:4], "little")
-                return json.loads(proto.bytes[4 : 4 + length])
-            return json.loads(proto.json)
-    return None
+                yield json.loads(proto.bytes[4 : 4 + length])
+            else:
+                yield json.loads(proto.json)
 
 
 def said(page):

@@ -1,10 +1,13 @@
 """Explore with a text too long for whole heads to be held or drawn."""
 
+import threading
+
 import pytest
 
 from attention.loading import load_model
 from components import derived
 from components.parts import tiles
+from components.scanning import Scan
 from components.views import explore
 from tests.components.model_page import saved
 from tests.components.views.test_explore import charts, component, open_page, said
@@ -59,17 +62,64 @@ def test_browser_that_cannot_draw_it_gets_a_plain_picture(opened):
     assert any("cannot draw the picture to zoom into" in each.value for each in page.caption)
 
 
-def test_heads_of_many_are_told_from_the_beginning(opened, monkeypatch):
-    monkeypatch.setattr(derived, "MOST_WEIGHTS", 3 * 2 * 97 * 97)  # 3 heads in 2 layers
-    page = open_page(**opened)
-    captions = " ".join(each.value.replace("\\", "") for each in page.caption)
-    assert "told from the first 97 tokens: all 6 heads on 521" in captions
-    assert component(page, "tiles")["count"] == LENGTH
+class Waiting:
+    """Keeps layers from being looked at in the background until it is told to let them."""
+
+    def __init__(self):
+        self.turn = threading.Lock()
+        self.scans = []
+        self.turn.acquire()
+
+    def scan(self, *args, **_):
+        self.scans.append(Scan(*args, turn=self.turn))
+        return self.scans[-1]
+
+    def let(self):
+        self.turn.release()
+        for scan in self.scans:
+            scan._thread.join(20)
+
+
+@pytest.fixture
+def waiting(monkeypatch):
+    waiting = Waiting()
+    monkeypatch.setattr(derived, "AT_ONCE", 0)
+    monkeypatch.setattr(derived, "Scan", waiting.scan)
+    return waiting
+
+
+@pytest.mark.parametrize("all_heads", [0, 1])
+def test_chosen_layer_is_there_first_and_the_others_follow(opened, waiting, all_heads):
+    page = open_page(**opened, layer=1, all_heads=all_heads)
+    assert component(page, "overview")["done"] == [1]
+    assert "1 of 2 layers looked at" in captions(page)
+    assert component(page, "again")["wait"] > 0
+    assert "told once all have been looked at" in page.markdown[0].value
+    waiting.let()
+    page.run()
+    assert component(page, "overview")["done"] == [0, 1]
+    assert component(page, "again") is None
+    assert "layers looked at" not in captions(page)
+    assert "told once all have been looked at" not in page.markdown[0].value
+
+
+@pytest.mark.usefixtures("waiting")
+def test_looking_at_the_others_is_stopped_and_goes_on(opened):
+    page = open_page(**opened, layer=1)
+    page.button(key="stop_small").click().run()
+    assert not page.exception
+    assert component(page, "again") is None
+    page.button(key="go_on_small").click().run()
+    assert component(page, "again") is not None
+
+
+def captions(page):
+    return " ".join(each.value.replace("\\", "") for each in page.caption)
 
 
 def test_text_is_cut_sooner_where_patterns_are_held_while_the_model_runs(opened, monkeypatch):
     monkeypatch.setattr(explore, "MOST_HELD", 3 * 31 * 31)
-    page = open_page(**opened)
+    page = open_page(**opened, implementation="batched")
     assert "draws 31 with so many heads run in this way, 1,024 as SDPA" in said(page)[0]
     page = open_page(**opened, implementation="sdpa")
     assert component(page, "tiles")["count"] == LENGTH
