@@ -3,7 +3,7 @@
 `python -m tests.bench.scan` scores and pools every head of 12 layers × 12 heads in one pass a
 layer and in two, as they once were (kept below as a plain reference), and prints a Markdown table
 of the times and of their ratio. The ways take turns, so that what else the machine does falls on
-all alike. About two minutes; `--lengths 64` takes seconds.
+all alike. About five minutes; `--lengths 64` takes seconds.
 """
 
 import os
@@ -160,7 +160,7 @@ def numbers(_context, _option, value: str) -> list[int]:
 @click.command()
 @click.option("--lengths", default="64,256,1024,2048", callback=numbers, show_default=True)
 @click.option("--threads", default="1,2", callback=numbers, show_default=True)
-@click.option("--seconds", default=0.3, show_default=True, help="For each way at each length.")
+@click.option("--seconds", default=0.05, show_default=True, help="For each way at each length.")
 @click.option("--native/--no-native", default=True, show_default=True)
 def main(lengths, threads, seconds, native) -> None:
     """Check, time and print."""
