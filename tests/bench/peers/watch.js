@@ -2,7 +2,7 @@
 // `headscopeWatch.arm(wanted)` looks at the pictures as they are and waits for the next input event;
 // `headscopeWatch.result()` gives what happened since. A picture is told by what is in it: the data
 // of an SVG image, or some of a canvas's pixels. All of `wanted.changes` must differ from before
-// and be there; then two more animation frames pass, so that they have been painted.
+// and be there for two more animation frames, so that they have been painted.
 
 window.headscopeWatch ??= (() => {
   const SAMPLED = 48;  // px a side that are read of a canvas
@@ -65,30 +65,33 @@ window.headscopeWatch ??= (() => {
 
   let now = null;
 
+  // What is there for two frames has been painted in the first of them.
+  const settle = (name, there) => {
+    if (!there) {
+      delete now.since[name];
+      delete now.parts[name];
+    } else if ((now.since[name] ??= now.frame) + 2 <= now.frame) {
+      now.parts[name] ??= performance.now() - now.start;
+    }
+    return name in now.parts;
+  };
   const look = () => {
     if (!now || now.over) return;
-    const at = performance.now();
-    if (at - now.armed > now.wanted.limit) {
-      now.over = true;
-      return;
-    }
+    now.frame += 1;
     if (now.start !== null) {
-      for (const name of now.wanted.changes) {
+      const painted = now.wanted.changes.map(name => {
         const seen = signs[name]();
-        if (seen && seen !== now.before[name]) now.changed[name] ??= at - now.start;
-        else delete now.changed[name];
-      }
-      const there = now.wanted.changes.every(name => name in now.changed);
-      if (there && addressed(now.wanted.address) && fresh()) {
-        const { start } = now;
-        requestAnimationFrame(() => requestAnimationFrame(() => {
-          now.ms = performance.now() - start;
-          now.over = true;
-        }));
+        return settle(name, seen && seen !== now.before[name]);
+      });
+      painted.push(settle('rest', addressed(now.wanted.address) && fresh()));
+      if (painted.every(Boolean)) {
+        now.ms = Math.max(...Object.values(now.parts));
+        now.over = true;
         return;
       }
     }
-    requestAnimationFrame(look);
+    if (performance.now() - now.armed > now.wanted.limit) now.over = true;
+    else requestAnimationFrame(look);
   };
   const begin = event => {
     if (!now || now.start !== null || event.type !== now.wanted.event) return;
@@ -100,12 +103,13 @@ window.headscopeWatch ??= (() => {
   return {
     arm(wanted) {
       const before = Object.fromEntries(wanted.changes.map(name => [name, signs[name]()]));
-      now = { wanted, before, changed: {}, start: null, armed: performance.now(), over: false, ms: null };
+      now = { wanted, before, since: {}, parts: {}, frame: 0, start: null, ms: null, over: false,
+              armed: performance.now() };
       requestAnimationFrame(look);
     },
     over: () => now.over,
-    result: () => ({ ms: now.ms, changed: now.changed, started: now.start !== null }),
+    result: () => ({ ms: now.ms, parts: now.parts, started: now.start !== null }),
     complete: () => !overview() || full(overview().dataset.painted),
-    has: name => Boolean(signs[name]()),
+    nodes: () => all(document, '*').length,
   };
 })();

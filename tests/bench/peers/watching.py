@@ -59,7 +59,7 @@ class Watched:
         found = self.page.evaluate("headscopeWatch.result()")
         if not found["started"]:
             raise RuntimeError("the page must get the input event that is timed; it got none.")
-        self.parts = found["changed"]
+        self.parts = found["parts"]
         return None if found["ms"] is None else float(found["ms"])
 
 
