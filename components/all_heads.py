@@ -30,8 +30,8 @@ def draw_all_heads(view: Shown, *, large: bool = False) -> None:
         st.session_state[waited] = True
     elif st.session_state.pop(waited, False):
         st.rerun()  # what is told of all heads can be told now
-    shown = picture(view)
-    overview.draw(shown, view.look, view.ink, large=large)
+    shown = scan.once(("picture", len(scan.done)), lambda: picture(view))
+    overview.draw(shown, view.look, view.ink, large=large, once=scan.once)
     if large:
         table = st.expander("All heads as a table", on_change="rerun", key="all_heads_table")
         if table.open:

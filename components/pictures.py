@@ -97,8 +97,12 @@ def _draw_layer(view: Shown, seen: SeenLayer) -> None:
         draw_all_heads(view, large=True)
         return
     tokens = grid.Seen(record.tokens.labels, record.window(at.layer))
-    tags = [sentences.tag(habit) for habit in seen.habits]
-    grid.draw(seen.thumbnails, tags, tokens, layer=at.layer, look=look, ink=view.ink)
+
+    def make() -> grid.Grid:
+        tags = [sentences.tag(habit) for habit in seen.habits]
+        return grid.make(seen.thumbnails, tags, tokens, layer=at.layer, look=look, ink=view.ink)
+
+    grid.draw(view.scan.once(("grid", at.layer, look, view.ink), make))
     st.markdown(plain(sentences.of_layer(at.layer, seen.habits)))
     st.caption(plain(grid.legend(tokens, look, look.top(seen.thumbnails))))
 

@@ -3,9 +3,10 @@
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from attention.errors import HeadscopeError
 from attention.progress import CancelledError, Progress, until
@@ -13,6 +14,8 @@ from components.figures.overview import Best
 from components.first_map import Habit, Habits
 from components.looks import Weights
 
+MOST_MADE = 16  # pictures of one run that are kept
+Made = TypeVar("Made")
 ASIDE_S = 0.002  # between two layers, for whoever waits for the turn
 
 
@@ -56,6 +59,7 @@ class Scan:
         self._look_at = look_at
         self._turn = turn or nullcontext()
         self._seen: dict[int, SeenLayer] = {}
+        self._made: dict[Hashable, Any] = {}
         self._readers: set[object] = set()
         self._stopped = False
         self._lock = threading.Lock()
@@ -63,6 +67,17 @@ class Scan:
         self._thread: threading.Thread | None = None
         self._began = (0.0, 0)  # when, and how many layers were there then
         self._share = 0.0  # of the layer that is being looked at
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What a picture is made of, made once; the key names all that it depends on but the run.
+
+        The oldest go where there are many.
+        """
+        made: Made = self._made.pop(key) if key in self._made else make()
+        self._made[key] = made
+        for oldest in list(self._made)[: max(0, len(self._made) - MOST_MADE)]:
+            self._made.pop(oldest, None)
+        return made
 
     def layer(self, layer: int, progress: Progress | None = None) -> SeenLayer:
         """One layer, looked at now unless it is there.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from components.figures.grid import THUMBNAIL, Tiling, grid_figure
@@ -36,7 +37,22 @@ class Seen:
         return step(len(self.labels), THUMBNAIL)
 
 
-def draw(
+@dataclass(frozen=True)
+class Grid:
+    """What the page needs of a grid.
+
+    Attributes:
+        figure: the heads.
+        ratio: width over height.
+        data: what the component is sent.
+    """
+
+    figure: go.Figure
+    ratio: float
+    data: bytes
+
+
+def make(
     thumbnails: Weights,
     tags: Sequence[str],
     tokens: Seen,
@@ -44,8 +60,8 @@ def draw(
     layer: int,
     look: Look,
     ink: Ink,
-) -> None:
-    """Draw the grid. Which head is framed, and a choice, is told by `overview.link`.
+) -> Grid:
+    """A grid, to be drawn again and again.
 
     Args:
         thumbnails: (head, side, side), NaN where nothing is shown.
@@ -62,10 +78,6 @@ def draw(
     )
     tiling = Tiling(len(thumbnails), thumbnails.shape[-1])
     rows, columns = tiling.shape
-    with st.container(key="grid_place"):
-        # As high as its width asks for; the rest of the chart's style is in assets/css.
-        st.html(f"<style>.st-key-grid_place {{ --ratio: {columns / rows:.3f}; }}</style>")
-        place_chart(CHART, figure, options=OPTIONS, alt="The heads of a layer, a small map each.")
     header = {
         "chart": CHART,
         "kind": "grid",
@@ -86,7 +98,17 @@ def draw(
         "label": f"Layer {layer}, {len(tags)} heads. Arrow keys choose one. {described}",
     }
     exact = np.ascontiguousarray(thumbnails, dtype="<f4").tobytes()
-    mount("chart", LINK, pack(header, exact), {"missing": partial(fall_back, CHART)})
+    return Grid(figure, columns / rows, pack(header, exact))
+
+
+def draw(grid: Grid) -> None:
+    """Draw the grid. Which head is framed, and a choice, is told by `overview.link`."""
+    with st.container(key="grid_place"):
+        # As high as its width asks for; the rest of the chart's style is in assets/css.
+        st.html(f"<style>.st-key-grid_place {{ --ratio: {grid.ratio:.3f}; }}</style>")
+        alt = "The heads of a layer, a small map each."
+        place_chart(CHART, grid.figure, options=OPTIONS, alt=alt)
+    mount("chart", LINK, grid.data, {"missing": partial(fall_back, CHART)})
 
 
 def legend(tokens: Seen, look: Look, top: float) -> str:

@@ -4,6 +4,7 @@ Two components, so that a choice sends no picture again: the map itself, and its
 which belongs to the fragment that shows the chosen head. They find each other in the browser.
 """
 
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,21 @@ MANY = 100  # heads whose tiles in the small map have fewer pixels than SIDE
 LARGEST, LARGEST_OF_LARGE = 20, 160  # px a side of each head, at most
 
 
-def draw(picture: Overview, look: Look, ink: Ink, *, large: bool = False) -> None:
+def data(picture: Overview, look: Look, ink: Ink, *, large: bool = False) -> bytes:
+    """What the component is sent of the map; see `draw`."""
+    sent = cells(picture, look, large=large)
+    header = _header(picture, ink, sent.shape[-1], large=large)
+    return pack(header, palette(look.scale, ink).tobytes() + sent.tobytes())
+
+
+def draw(
+    picture: Overview,
+    look: Look,
+    ink: Ink,
+    *,
+    large: bool = False,
+    once: Callable[[Hashable, Callable[[], bytes]], bytes] = lambda _, make: make(),
+) -> None:
     """Draw the map. A choice needs `link`, drawn in the fragment of the chosen head.
 
     Args:
@@ -34,17 +49,17 @@ def draw(picture: Overview, look: Look, ink: Ink, *, large: bool = False) -> Non
         look: scale, logarithm and range, which all heads share.
         ink: the page's colours.
         large: as wide as its place, and as high as `--headscope-map-height` in its style says.
+        once: keeps what is sent by a key, where the map is drawn again and again.
     """
     if st.session_state.get(MISSING):
         st.image(plain_picture(picture, look, ink), width="content")
         words = "This browser cannot draw the map to click at, so here it is as it is"
         st.caption(plain(f"{words}: layers down, heads across. {picture.described()}"))
         return
-    sent = cells(picture, look, large=large)
-    header = _header(picture, ink, sent.shape[-1], large=large)
-    body = palette(look.scale, ink).tobytes() + sent.tobytes()
     key = LARGE_KEY if large else KEY
-    mount("overview", key, pack(header, body), {"missing": _give_up})
+    made = (key, look, ink, tuple(picture.layers))
+    sent = once(made, lambda: data(picture, look, ink, large=large))
+    mount("overview", key, sent, {"missing": _give_up})
 
 
 def link(chosen: Chosen, shape: tuple[int, int]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from attention.errors import DeviceError
 from attention.progress import CancelledError
-from components.scanning import Scan, SeenLayer
+from components.scanning import MOST_MADE, Scan, SeenLayer
 
 LAYERS = 4
 LIMIT_S = 20
@@ -152,3 +152,10 @@ def test_rest_takes_as_long_as_what_was_seen_says(looking):
     assert scan.seconds_left > 0
     looking.held.set()
     finish(scan)
+
+
+def test_pictures_are_made_once_and_the_oldest_go(looking):
+    scan, made = Scan(LAYERS, looking), []
+    for key in (*range(MOST_MADE), 0, MOST_MADE, 1, 0):
+        assert scan.once(key, lambda key=key: made.append(key) or key) == key
+    assert made == [*range(MOST_MADE), MOST_MADE, 1]
