@@ -21,7 +21,7 @@ from tests.bench.peers.watching import Watched
 from tests.browser.server import HOST, ROOT
 
 ACTIVITY = (Path(__file__).parent / "activity.js").read_text(encoding="utf-8")
-QUIET_MS = 1_500  # without anything drawn: then it is done
+QUIET_FRAMES = 90  # without anything drawn: then it is done
 SIZE = {"width": 1280, "height": 800}
 BOX = ".st-key-text_widget textarea"
 
@@ -134,8 +134,8 @@ def _wait(page: Page, url: str, limit: float) -> None:
     try:
         page.goto(url, wait_until="commit", timeout=1e3 * limit)
         page.wait_for_function(
-            "quiet => headscopeActivity.rests(quiet)",
-            arg=QUIET_MS,
+            "frames => headscopeActivity.rests(frames)",
+            arg=QUIET_FRAMES,
             polling=250,
             timeout=1e3 * limit,
         )
