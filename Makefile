@@ -3,6 +3,8 @@
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
+# The tools that Headscope is compared with have an environment of their own.
+PEERS  := .venv-peers
 PIP    := $(PY) -m pip --disable-pip-version-check
 # The Python that .venv is made with: the first of the usual names that is 3.11 or later.
 PYTHON ?=
@@ -16,7 +18,7 @@ BROWSER ?= yes
 COV    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench images smollm2 clean
+.PHONY: help run test check format bench bench-peers images smollm2 clean
 
 help:
 	@echo 'make run      start Headscope and open it in the browser  (PORT=8600: on another port)'
@@ -24,9 +26,10 @@ help:
 	@echo 'make check    lint, formatting, types; changes nothing'
 	@echo 'make format   format the code and put right what the linter can'
 	@echo 'make bench    time the attention implementations here     (ARGS="--heads 1,4,16")'
+	@echo 'make bench-peers  time Headscope against other tools, in .venv-peers  (ARGS="runs --quick")'
 	@echo 'make smollm2  fetch SmolLM2 (135M, 270 heads; 93 MB) and put it where the page lists models'
 	@echo 'make images   take the pictures that README shows, of the page as it is  (ARGS="grid")'
-	@echo 'make clean    remove .venv and everything built'
+	@echo 'make clean    remove .venv, .venv-peers and everything built'
 	@echo
 	@echo 'Each sets up what it needs in .venv.  PYTHON=/path/to/python3.12 chooses the Python.'
 	@echo 'A Linux machine without an NVIDIA GPU saves a few GB of downloads with'
@@ -53,6 +56,10 @@ format: $(VENV)/.dev
 bench: $(VENV)/.runtime
 	$(PY) -m attention bench $(ARGS)
 
+bench-peers: $(PEERS)/.installed
+	@$(PEERS)/bin/python -m tests.browser.chromium
+	$(PEERS)/bin/python -m tests.bench.peers $(ARGS)
+
 images: $(VENV)/.dev
 	@$(PY) -m tests.browser.chromium
 	$(PY) -m tests.browser.readme_images $(ARGS)
@@ -61,7 +68,7 @@ smollm2: $(VENV)/.runtime
 	@$(PY) -m attention.smollm2
 
 clean:
-	rm -rf $(VENV) build htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are newer than the requirements once these are installed, so a second `make run` starts
@@ -78,3 +85,11 @@ $(VENV)/.dev: $(PY) requirements.txt requirements-dev.txt
 	@echo 'Installing what the tests need into $(VENV) (minutes the first time: torch is large)'
 	$(PIP) install -r requirements-dev.txt
 	@touch $@ $(VENV)/.runtime
+
+$(PEERS)/bin/python:
+	@PYTHON='$(PYTHON)' sh scripts/make-venv $(PEERS)
+
+$(PEERS)/.installed: $(PEERS)/bin/python requirements.txt requirements-peers.txt
+	@echo 'Installing Headscope and what it is compared with into $(PEERS)'
+	$(PEERS)/bin/python -m pip --disable-pip-version-check install -r requirements-peers.txt
+	@touch $@

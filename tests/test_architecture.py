@@ -96,6 +96,30 @@ def test_every_package_that_is_imported_is_in_the_requirements():
     assert imported_packages() <= listed
 
 
+PEERS = {"bertviz", "circuitsvis", "transformer_lens"}
+
+
+def test_what_we_are_compared_with_is_in_an_environment_of_its_own():
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        written = (ROOT / name).read_text(encoding="utf-8").replace("-", "_")
+        assert not [peer for peer in PEERS if peer in written], name
+    listed = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8").replace("-", "_")
+    assert {peer for peer in PEERS if f"{peer}==" in listed} == PEERS
+
+
+def test_peers_are_imported_by_their_bench_alone():
+    bench = ROOT / "tests" / "bench" / "peers"
+    importing = [
+        name_of(path)
+        for path in [*SOURCES, *TESTS]
+        if bench not in path.parents
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and any(f" {peer}" in ast.unparse(node) for peer in PEERS)
+    ]
+    assert importing == []
+
+
 def test_app_is_short():
     assert len((ROOT / "app.py").read_text(encoding="utf-8").splitlines()) <= APP_LINES
 

@@ -122,7 +122,7 @@ def report(length: int, name: str, found: dict[str, Timed]) -> list[list[str]]:
         p50, p90 = (figures.percentile(timed.painted, share) for share in (50, 90))
         forward = figures.percentile(timed.forward, 50)
         net = figures.percentile(timed.net, 50)
-        ratio = figures.ratio_to_empty(net, 0.0, empty)
+        ratio = figures.times_as_much(empty, net)
         aim = AIMS.get(length)
         met = None if ratio is None or aim is None else ratio <= aim
         rows.append(
@@ -165,7 +165,7 @@ def main(
         blank.start()
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-            click.echo(f"{figures.machine(threads)}; Chromium {browser.version}", err=True)
+            click.echo(f"{figures.machine(threads)}; Chromium {browser.version}\n")
             empty = Watched(browser.new_page(viewport=SIZE), limit)
             empty.open(blank.url)
             for one in cases.split(","):

@@ -149,7 +149,7 @@ def main(lengths: str, ours: str, heads: str, tools: str, repeats: int, limit: f
         app.start()
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-            click.echo(f"{figures.machine()}; Chromium {browser.version}", err=True)
+            click.echo(f"{figures.machine()}; Chromium {browser.version}\n")
             said = without_network(browser, 10.0)
             page = browser.new_page(viewport=SIZE)
             ourselves = Ours(page, app.url, gpt2_size(), limit)

@@ -20,13 +20,6 @@ def percentile(samples: Sequence[float | None], share: float) -> float | None:
     return float(np.percentile(there, share)) if there else None
 
 
-def ratio_to_empty(p50: float | None, forward: float, empty: float | None) -> float | None:
-    """How many empty reruns an answer takes, apart from the forward pass in it; never below 0."""
-    if p50 is None or not empty:
-        return None
-    return max(0.0, p50 - forward) / empty
-
-
 def times_as_much(one: float | None, other: float | None) -> float | None:
     """How many times `one` the `other` is."""
     return None if one is None or other is None or one <= 0 else other / one

@@ -241,7 +241,7 @@ HEADER = [
 def main(lengths: str, ways: str, threads: int, limit: float) -> None:
     """Run, compare and print a table."""
     options = Options(gpt2_size(), threads, limit, ways.split(","))
-    click.echo(f"{figures.machine(threads)}; CPU, float32", err=True)
+    click.echo(f"{figures.machine(threads)}; CPU, float32\n")
     table, said = [], []
     for length in (int(n) for n in lengths.split(",")):
         points = measure(length, options)
