@@ -37,11 +37,11 @@ def _draw(view: Shown) -> None:
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
         everything = _choices(record)
-        slow, layer = st.container(), st.container(gap="xsmall")
+        slow, layer = st.container(key="slow"), st.container(gap="xsmall")
     with right, st.container(key="one_head", gap="xsmall"):
         title = st.container(key="head_title", horizontal=True, vertical_alignment="center")
         picture, below = st.container(), st.container(gap="xsmall")
-    with slow, waiting("Looking at the heads") as tell:
+    with slow, waiting("Looking at the head", "head") as tell:
         top = look.top(view.scan.layer(at.layer, tell).thumbnails) if look.to_maximum else 1.0
         head = derived.one_head(record, at.layer, at.head, look, tell)
     row = head.row(at.query)
@@ -50,7 +50,7 @@ def _draw(view: Shown) -> None:
         strip.draw(record.tokens, shown, look, top, view.ink)
     with picture:
         _draw_head(view, head, row, top)
-    with slow, waiting("Looking at the layer’s heads") as tell:
+    with slow, waiting("Looking at the layer’s heads", "layer") as tell:
         seen = view.scan.layer(at.layer, tell)
     with title:
         st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]", width="content")

@@ -13,7 +13,7 @@ OFTEN_S = 0.2  # between two words about it
 
 
 @contextmanager
-def waiting(doing: str) -> Iterator[Progress]:
+def waiting(doing: str, key: str) -> Iterator[Progress]:
     """A line that says how far some work is, as long as it lasts.
 
     Each word to the page is also where Streamlit ends a run that a newer text or choice has
@@ -21,11 +21,13 @@ def waiting(doing: str) -> Iterator[Progress]:
 
     Args:
         doing: what is being done, such as "Running the text".
+        key: of the line, which takes no room: it lies over what is there.
 
     Yields:
         what the work calls now and then with the share that is done, up to 1.
     """
-    place = st.empty()
+    with st.container(key=f"waiting_{key}"):
+        place = st.empty()
     begun = said = time.monotonic()
 
     def tell(share: float) -> None:

@@ -1,22 +1,20 @@
 """The tokens as chips and the text itself, shaded by what the chosen token looks at."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from components import state
 from components.looks import Look, Weights
-from components.mounting import event, mount
+from components.mounting import event, mount, pack
 from components.theme import Ink
 
 if TYPE_CHECKING:
     from attention.tokens import Tokens
 
-KEY = "strip"
-Piece = tuple[str, float, bool, bool]  # text, shade, part of the query, out of its sight
+KEY, SHADES = "strip", "shades"
+STEPS = 250  # shades
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,8 @@ def draw(tokens: "Tokens", row: Row, look: Look, top: float, ink: Ink) -> None:
         top: the end of the range.
         ink: the page's colours.
     """
-    mount("strip", KEY, strip_data(tokens, row, look, top, ink), {"query": _choose})
+    mount("strip", KEY, strip_data(tokens), {"query": _choose})
+    mount("shades", SHADES, pack(*shades_data(tokens, row, look, top, ink)))
 
 
 def _choose() -> None:
@@ -58,61 +57,35 @@ def _choose() -> None:
         state.put("query", place)
 
 
-def strip_data(tokens: "Tokens", row: Row, look: Look, top: float, ink: Ink) -> dict[str, Any]:
-    """What the component shows; see `draw`."""
-    shades = [round(float(s), 3) for s in np.nan_to_num(look.position(row.weights, top))]
+def strip_data(tokens: "Tokens") -> dict[str, Any]:
+    """What stays the same while one text is looked at."""
     return {
+        "run": _name(tokens),
         "labels": list(tokens.labels),
-        "query": row.query,
-        "first": row.first,
-        "shades": shades,
-        "said": [_said(row, place) for place in range(len(tokens))],
-        "pieces": pieces(tokens.text, tokens.offsets, shades, row.query, first=row.first),
-        "heat": ink.heat,
-        "accent": ink.accent,
+        "text": tokens.text,
+        "offsets": [list(span) for span in tokens.offsets],
     }
 
 
-def _said(row: Row, place: int) -> str:
-    if place > row.query:
-        return "cannot be looked at: a later token"
-    if place < row.first:
-        return f"cannot be looked at: before the window of {row.window} tokens"
-    weight = row.weights[place]
-    return "hidden: first token" if np.isnan(weight) else f"weight {weight:.3g}"
+def shades_data(
+    tokens: "Tokens", row: Row, look: Look, top: float, ink: Ink
+) -> tuple[dict[str, Any], bytes]:
+    """What one token looks at: a header; the weights as float32, then a byte a shade."""
+    header = {
+        "run": _name(tokens),
+        "count": len(tokens),
+        "steps": STEPS,
+        "query": row.query,
+        "first": row.first,
+        "window": row.window,
+        "heat": ink.heat,
+        "accent": ink.accent,
+    }
+    weights = np.ascontiguousarray(row.weights, dtype="<f4")
+    shades = np.round(np.nan_to_num(look.position(row.weights, top)) * STEPS).astype(np.uint8)
+    return header, weights.tobytes() + shades.tobytes()
 
 
-def pieces(
-    text: str,
-    offsets: Sequence[tuple[int, int]],
-    shades: Sequence[float],
-    query: int,
-    *,
-    first: int = 0,
-) -> list[Piece]:
-    """The text up to the last token shown, cut where the shade changes.
-
-    A character that several tokens share (its bytes) has their shades together, 1 at most.
-    What belongs to no token has no shade.
-
-    Args:
-        text: what was run.
-        offsets: of each token in it.
-        shades: of each token.
-        query: the place of the token that looks.
-        first: the first token in its sight.
-    """
-    end = max((stop for _, stop in offsets), default=0)
-    shade = np.zeros(end)
-    of_query, unseen = np.zeros(end, dtype=bool), np.ones(end, dtype=bool)
-    for place, (start, stop) in enumerate(offsets):
-        shade[start:stop] += shades[place]
-        if first <= place <= query:
-            unseen[start:stop] = False
-        if place == query:
-            of_query[start:stop] = True
-    cuts = sorted({0, end, *(edge for span in offsets for edge in span)})
-    return [
-        (text[a:b], round(min(1.0, float(shade[a])), 3), bool(of_query[a]), bool(unseen[a]))
-        for a, b in pairwise(cuts)
-    ]
+def _name(tokens: "Tokens") -> str:
+    """No other text's: what is looked at in one is not drawn over another."""
+    return str(hash(tokens))

@@ -253,18 +253,16 @@ def equality(timing: Timing) -> str:
 
     chosen, other = (IMPLEMENTATIONS[name].title for name in (timing.chosen, timing.other))
     difference = timing.difference
-    words = (
-        f"{chosen} against {other}: max |Δ| of outputs {_delta(difference.output)}, "
-        f"of patterns {_delta(difference.pattern)}"
+    return (
+        f"{chosen} vs {other}, max |Δ|: outputs {_delta(difference.output)}, "
+        f"patterns {_delta(difference.pattern)}."
     )
-    if difference.recomputed:
-        titles = _listed([IMPLEMENTATIONS[name].title for name in difference.recomputed])
-        words += f" ({titles} keeps none: recomputed from its q and k)"
-    return f"{words}."
 
 
 def _delta(value: float) -> str:
-    return "0" if value == 0 else f"{value:.1e}"
+    """In two figures, without an exponent's zeros: 2.1e-7."""
+    mantissa, _, power = f"{value:.1e}".partition("e")
+    return "0" if value == 0 else f"{mantissa}e{int(power)}"
 
 
 def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timing) -> str:
@@ -280,8 +278,16 @@ def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timin
     return (
         f"Bars: median of the model's forward pass over {len(tokens)} tokens, line p10 to p90, "
         f"at least {count} samples each, interleaved; {run.dtype}, {where}, {clock}, "
-        f"torch {torch.__version__}."
+        f"torch {torch.__version__}.{recomputed(timing)}"
     )
+
+
+def recomputed(timing: Timing) -> str:
+    """Whose patterns are not its own; empty where all are."""
+    from attention.implementations import IMPLEMENTATIONS
+
+    names = [IMPLEMENTATIONS[name].title for name in timing.difference.recomputed]
+    return f" {_listed(names)} keeps no pattern: recomputed from its q and k." if names else ""
 
 
 def _listed(names: Sequence[str]) -> str:

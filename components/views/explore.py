@@ -93,7 +93,7 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
         messages.note(
             "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
         )
-    with waiting("Running the text") as tell:
+    with waiting("Running the text", "run") as tell:
         return resources.record(run.model, tokens.first(most), run.implementation, tell)
 
 

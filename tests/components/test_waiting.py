@@ -30,14 +30,14 @@ def clock(monkeypatch):
 
 
 def test_short_work_says_nothing(said, clock):
-    with waiting.waiting("Working") as tell:
+    with waiting.waiting("Working", "work") as tell:
         clock[0] += waiting.SOON_S / 2
         tell(0.5)
     assert said == [None]
 
 
 def test_long_work_says_how_far_it_is_but_not_all_the_time(said, clock):
-    with waiting.waiting("Working") as tell:
+    with waiting.waiting("Working", "work") as tell:
         clock[0] += 10
         tell(0.25)
         tell(0.26)
@@ -51,7 +51,7 @@ def test_what_the_page_raises_there_ends_the_work(said, clock, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(waiting.st.empty, "caption", end)
-    with waiting.waiting("Working") as tell:
+    with waiting.waiting("Working", "work") as tell:
         clock[0] += 10
         with pytest.raises(KeyboardInterrupt):
             tell(0.25)

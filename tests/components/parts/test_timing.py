@@ -3,7 +3,7 @@
 import pytest
 
 from attention.difference import Difference
-from components.parts.timing import Timing, bar_rows, equality, milliseconds, verdict
+from components.parts.timing import Timing, bar_rows, equality, milliseconds, recomputed, verdict
 
 
 def timing(looped=2.0, batched=1.0, chosen="batched", difference=None):
@@ -48,10 +48,12 @@ def test_bars_have_an_implementation_s_own_colour_and_mark_the_chosen_one():
 
 
 def test_equality_names_both_and_what_was_recomputed():
-    said = equality(timing(chosen="sdpa", difference=Difference(2e-7, 1e-7, ("sdpa",))))
-    assert said.startswith("SDPA against Loop: max |Δ| of outputs 2.0e-07, of patterns 1.0e-07")
-    assert "SDPA keeps none" in said
+    found = timing(chosen="sdpa", difference=Difference(2e-7, 1e-7, ("sdpa",)))
+    said = equality(found)
+    assert said == "SDPA vs Loop, max |Δ|: outputs 2.0e-7, patterns 1.0e-7."
+    assert "SDPA keeps no pattern" in recomputed(found)
+    assert recomputed(timing()) == ""
 
 
 def test_no_difference_at_all_is_said_in_words():
-    assert "outputs 0, of patterns 0" in equality(timing(difference=Difference(0.0, 0.0)))
+    assert "outputs 0, patterns 0" in equality(timing(difference=Difference(0.0, 0.0)))

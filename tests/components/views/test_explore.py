@@ -94,7 +94,7 @@ def test_address_restores_the_view():
         box.value for box in page.number_input if box.label.startswith(("Layer,", "Head,"))
     ] == [2, 5]
     assert component(page, "link")["value"] == [2, 5]
-    assert component(page, "strip")["query"] == 3
+    assert component(page, "shades")["query"] == 3
     title = charts(page)["detail"]["data"][-1]["colorbar"]["title"]["text"]
     assert "log scale" in title
     assert "renormalised" in title
@@ -114,9 +114,9 @@ def test_choice_is_written_to_the_address_and_defaults_are_not():
 def test_head_layer_and_query_stay_when_the_text_changes():
     page = typed(open_page(layer=1, head=3, query=7), "a b")
     assert component(page, "link")["value"] == [1, 3]
-    assert component(page, "strip")["query"] == 2  # the last token stands in
+    assert component(page, "shades")["query"] == 2  # the last token stands in
     typed(page, "a b c d e f g h i j k")
-    assert component(page, "strip")["query"] == 7
+    assert component(page, "shades")["query"] == 7
 
 
 def test_sample_replaces_the_text():
