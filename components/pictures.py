@@ -71,6 +71,7 @@ def _draw_head(view: Shown, head: derived.Short | derived.Long, row: Weights, to
     names, at, look = view.record.tokens.labels, view.at, view.look
     said = f"Layer {at.layer} · head {at.head}. {sentences.of_query(row, names, at.query)}"
     if isinstance(head, derived.Long):
+        tiles.link(at.query, view.record.seq_len)
         tiles.draw(Viewed(head.long, head.survey, names, at.query, look, top), view.ink, said)
     else:
         window = view.record.window(at.layer)

@@ -44,6 +44,7 @@ const TILES_CSS = `
     margin-top: .15rem; min-height: 1.3em; }
   .ramp { width: 5rem; height: .55rem; flex: none; }
 `;
+const CHANNEL = 'query';  // where a choice meets its link to Python
 const LEAST_SPAN = 8;  // tokens in view, at the closest
 const LABEL_PX = 11;
 const LABEL_PITCH = 13;
@@ -51,6 +52,7 @@ const LONGEST = 11;  // characters of a label beside the picture
 const AROUND = 0.25;  // of the view, that is fetched on each side of it
 const PATCH = 64;  // cells a side of exact weights around a pointer at rest
 const KEPT = 12;  // tiles
+const MOST_ACROSS = 1300;  // cells in view; with what is fetched around them, all that Python sends
 const ASK_MS = 90, REST_MS = 180, CLICK_MS = 260, GIVE_UP_MS = 8000;
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
@@ -115,6 +117,7 @@ function viewer(root) {
   let view = null;  // { y, x, span } in tokens
   let cursor = null;  // the cell that the keyboard is at
   let follows = false;
+  let query = 0;  // whose row is framed; Python hears of it through the link
   let [asked, askedAt, number] = ['', 0, Date.now()];  // no page before had these numbers
   let [wanted, pointer] = [null, null];
   let [drawing, asking, resting, clicking] = [0, 0, 0, 0];
@@ -131,7 +134,7 @@ function viewer(root) {
   };
   const put = (y, x, span) => {
     const size = clamp(span, Math.min(LEAST_SPAN, count()), count());
-    if (follows) y = clamp(y, head.query + 1 - size * 0.9, head.query - size * 0.1);
+    if (follows) y = clamp(y, query + 1 - size * 0.9, query - size * 0.1);
     view = { y: clamp(y, 0, count() - size), x: clamp(x, 0, count() - size), span: size };
     soon();
   };
@@ -145,17 +148,17 @@ function viewer(root) {
   const centre = (y, x, span) => put(y + 0.5 - span / 2, x + 0.5 - span / 2, span);
   const showRow = () => {
     const { y, x, span } = view;
-    const seen = head.query >= y && head.query + 1 <= y + span;
-    const blank = x > head.query || (head.window !== null && x + span <= head.query + 1 - head.window);
+    const seen = query >= y && query + 1 <= y + span;
+    const blank = x > query || (head.window !== null && x + span <= query + 1 - head.window);
     if (seen && !blank) return;
-    put(seen ? y : head.query + 0.5 - span / 2, blank ? head.query + 0.5 - span * 0.7 : x, span);
+    put(seen ? y : query + 0.5 - span / 2, blank ? query + 0.5 - span * 0.7 : x, span);
   };
 
   // ---- What is here, and what is asked for
 
   const take = (sent, body) => {
     const first = head === null;
-    const [before, chosenBefore] = [head?.count, head?.query];
+    const before = head?.count;
     head = sent;
     root.style.setProperty('--accent', sent.accent);
     frameOf.setAttribute('aria-label', sent.label);
@@ -185,11 +188,14 @@ function viewer(root) {
     if (first || before !== sent.count) {
       view = { y: 0, x: 0, span: sent.count };
       cursor = null;
+      query = sent.query;
     }
-    if (chosenBefore !== undefined && chosenBefore !== sent.query) follows ? toRow() : showRow();
+    const { wanted: ahead, sent: answers } = linkNamed(CHANNEL);
+    if (!ahead && !answers.length) frameRow(sent.query);  // else this answers an earlier choice
     if (sources.length) listKeys();
     root.observer ??= new ResizeObserver(soon);
     root.observer.observe(canvas);
+    document.addEventListener('headscope:chosen', onChosen);  // once, however often it is said
     soon();
   };
   const source = ([top, left, bottom, right, by, rows, columns], cells) =>
@@ -200,7 +206,10 @@ function viewer(root) {
     .reduce((best, s) => (!best || s.by <= best.by ? s : best), null);
   const covers = (list, box, by) => list.some(s => s.by <= by && inside(box, s));
   // How many tokens a cell may cover where it is to be no larger than a pixel or two.
-  const fineness = () => 2 ** Math.max(0, Math.ceil(Math.log2(view.span / place().pixels)));
+  const fineness = () => {
+    const pixels = Math.min(place().pixels, MOST_ACROSS);
+    return 2 ** Math.max(0, Math.ceil(Math.log2(view.span / pixels)));
+  };
   const box = (around, by) => {
     const down = v => Math.max(0, Math.floor(v / by) * by);
     const up = v => Math.min(count(), Math.ceil(v / by) * by);
@@ -285,12 +294,22 @@ function viewer(root) {
     pen.stroke();
     pen.restore();
   };
+  // What is drawn, the coarsest first, without what finer ones cover.
+  const seen = (y, x, span) => {
+    const all = { top: y, left: x, bottom: y + span, right: x + span };
+    const found = [];
+    for (const s of [...sources].reverse().sort((a, b) => a.by - b.by)) {
+      found.unshift(s);
+      if (inside(all, s)) break;
+    }
+    return found;
+  };
   const raster = ({ y, x, span }, pixels) => {
     const image = new ImageData(pixels, pixels);
     const out = new Uint32Array(image.data.buffer);
     const pitch = span / pixels;
     const codes = new Uint8Array(pixels * pixels);
-    for (const s of [...sources].sort((a, b) => b.by - a.by)) {
+    for (const s of seen(y, x, span)) {
       // Of each pixel's row or column the first cell under it and the one after its last.
       const cells = (start, low, high, most) => {
         const found = [];
@@ -368,9 +387,9 @@ function viewer(root) {
     pen.strokeStyle = head.accent;
     pen.lineWidth = 1.5;
     const thick = Math.max(pitch, 3);
-    const row = down(head.query + 0.5);
+    const row = down(query + 0.5);
     pen.strokeRect(left, row - thick / 2, side, thick);
-    if (follows) {
+    if (follows && query === head.query) {
       for (const [key] of head.keys) {
         pen.beginPath();
         pen.arc(across(key + 0.5), row, Math.max(5, pitch * 0.75), 0, 2 * Math.PI);
@@ -515,11 +534,21 @@ function viewer(root) {
 
   // ---- Choosing, following, finding
 
-  const choose = query => {
+  const choose = token => {
     hush();
-    if (query !== head.query) send('query', query);
+    if (token !== query) chooseThrough(CHANNEL, token);
   };
-  const toRow = () => put(head.query + 0.5 - view.span / 2, view.x, view.span);
+  const frameRow = token => {
+    if (token === query) return;
+    query = token;
+    follows ? toRow() : showRow();
+    listKeys();
+    soon();
+  };
+  const onChosen = ({ detail: { name, value } }) => {
+    if (name === CHANNEL && head && value < count()) frameRow(value);
+  };
+  const toRow = () => put(query + 0.5 - view.span / 2, view.x, view.span);
   const follow = on => {
     follows = on;
     listKeys();
@@ -530,27 +559,37 @@ function viewer(root) {
     part('follow').setAttribute('aria-pressed', follows);
     const list = part('keys');
     list.classList.toggle('on', follows);
-    const name = make('span', '', `${head.query} “${labels[head.query]}” looks at`);
+    if (!follows) return list.replaceChildren();
+    const name = make('span', '', `${query} “${labels[query]}” looks at`);
+    if (query !== head.query) return list.replaceChildren(name);  // its keys are on their way
     list.replaceChildren(name, ...head.keys.map(([key, weight]) => {
       const chip = make('button', '', `${key} ${labels[key]} ${figure(weight)}`);
       chip.type = 'button';
-      chip.title = `Show query ${head.query}, key ${key}`;
+      chip.title = `Show query ${query}, key ${key}`;
       chip.onclick = () => put(view.y, key + 0.5 - view.span / 2, view.span);
       return chip;
     }));
+  };
+  // The next token that is these words, else the next one that they begin in; -1 where none is.
+  const tokenOf = text => {
+    const plain = label => label.replaceAll('␣', ' ').toLowerCase();
+    const [sought, all] = [plain(text).trim(), labels.map(plain)];
+    for (let i = 1; i <= count(); i++) {
+      if (all[(query + i) % count()].trim() === sought) return (query + i) % count();
+    }
+    const ends = [];
+    all.forEach((label, i) => ends.push((ends[i - 1] ?? 0) + label.length));
+    const whole = all.join('');
+    const next = whole.indexOf(sought, ends[query]);
+    const found = next < 0 ? whole.indexOf(sought) : next;
+    return found < 0 ? -1 : ends.findIndex(end => end > found);
   };
   const find = () => {
     const field = part('find');
     const text = field.value.trim();
     if (!text) return;
     let at = /^\d+$/.test(text) ? Number(text) : -1;
-    const plain = label => label.replaceAll('␣', ' ').trim().toLowerCase();
-    if (at < 0 || at >= count()) {
-      const all = labels.map(plain);
-      const from = (head.query + 1) % count();
-      const order = [...all.keys()].map(i => (i + from) % count());
-      at = order.find(i => all[i] === plain(text)) ?? order.find(i => all[i].includes(plain(text))) ?? -1;
-    }
+    if (at < 0 || at >= count()) at = tokenOf(text);
     field.setAttribute('aria-invalid', at < 0);
     if (at < 0) {
       part('state').textContent = `no token is “${text}” among 0–${count() - 1}`;
@@ -640,7 +679,7 @@ function viewer(root) {
   };
   const move = (down, across) => {
     const by = finest(view.y + view.span / 2, view.x + view.span / 2, sources)?.by ?? 1;
-    cursor ??= { y: clamp(head.query, Math.ceil(view.y), Math.floor(view.y + view.span - 1)),
+    cursor ??= { y: clamp(query, Math.ceil(view.y), Math.floor(view.y + view.span - 1)),
                  x: Math.floor(view.x + view.span / 2) };
     const steps = view.span <= 64 ? 1 : Math.max(by, Math.round(view.span / 32));
     cursor.y = clamp(cursor.y + down * steps, 0, count() - 1);
@@ -670,6 +709,7 @@ function viewer(root) {
   const stop = () => {
     root.observer?.disconnect();
     root.observer = null;
+    document.removeEventListener('headscope:chosen', onChosen);
     [asking, resting, clicking].forEach(clearTimeout);
     hush();
   };

@@ -105,12 +105,11 @@ def answer(
         viewed: what is looked at.
         asked: by the browser.
         ink: the page's colours.
-        sent: whether the overview is on its way already, though the browser doesn't say so.
+        sent: whether this very request has been answered before, and nothing else has changed.
     """
     seq_len, new = len(viewed.labels), asked.has != viewed.name and not sent
-    tile, exact = within(asked.tile, seq_len), within(asked.exact, seq_len)
-    if not (new or asked.fresh):
-        tile = None
+    tile = within(asked.tile, seq_len) if new or (asked.fresh and not sent) else None
+    exact = None if sent else within(asked.exact, seq_len)
     shown = None if tile is None else viewed.head.tile(tile)
     weights = None
     if tile is not None and shown is not None and shown.size <= MOST_EXACT:

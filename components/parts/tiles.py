@@ -1,6 +1,7 @@
 """One head of a long text: a picture to zoom into and to pan, down to each exact weight."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -16,6 +17,7 @@ from components.parts.detail import as_lines, listing
 from components.theme import Ink, lookup
 
 KEY, ASKED, SENT, MISSING = "tiles", "tiles_asked", "tiles_sent", "tiles_missing"
+LINK, CHANNEL = "query_link", "query"
 
 
 @st.fragment
@@ -27,10 +29,6 @@ def draw(viewed: Viewed, ink: Ink, alt: str) -> None:
         ink: the page's colours.
         alt: what the picture shows, in words.
     """
-    last = len(viewed.labels) - 1
-    asked = state.whole("query")
-    if (last if asked < 0 else min(asked, last)) != viewed.query:
-        st.rerun()  # a token was chosen in here; what it looks at is shown elsewhere too
     if st.session_state.get(MISSING):
         st.image(plain_picture(viewed, ink), width="stretch")
         by = viewed.survey.by
@@ -47,20 +45,30 @@ def draw(viewed: Viewed, ink: Ink, alt: str) -> None:
     st.session_state[SENT] = (viewed.name, wanted.number)
     header, body = answer(viewed, wanted, ink, sent=sent)
     header["label"] = (
-        f"{alt} {last + 1:,} tokens. Arrow keys move, + and − zoom, 0 shows all, "
+        f"{alt} {len(viewed.labels):,} tokens. Arrow keys move, + and − zoom, 0 shows all, "
         "Enter chooses a token, F follows it."
     )
-    mount("tiles", KEY, pack(header, body),
-          {"ask": _ask, "query": _choose, "missing": _give_up})  # fmt: skip
+    mount("tiles", KEY, pack(header, body), {"ask": _ask, "missing": _give_up})
+
+
+def link(query: int, count: int) -> None:
+    """Take the choice of a token from the picture, in the fragment of all that shows it.
+
+    Args:
+        query: whose row is framed.
+        count: tokens; a choice beyond them is of a text that has gone.
+    """
+    told = {"name": CHANNEL, "value": query, "event": "query"}
+    mount("link", LINK, told, {"query": partial(_choose, count)})
 
 
 def _ask() -> None:
     st.session_state[ASKED] = event(KEY, "ask")
 
 
-def _choose() -> None:
-    query = event(KEY, "query")
-    if isinstance(query, int) and query >= 0:
+def _choose(count: int) -> None:
+    query = event(LINK, "query")
+    if type(query) is int and 0 <= query < count:
         state.put("query", query)
 
 
