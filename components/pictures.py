@@ -15,7 +15,7 @@ from components.messages import errors_as_sentences, plain
 from components.parts import detail, explain, grid, guide, overview, strip, tiles
 from components.scanning import SeenLayer
 from components.shown import Shown
-from components.waiting import waiting
+from components.waiting import telling
 
 MOST_BESIDE = 8  # layers or heads whose map leaves room for layer and head beside each other
 MEANING = "where each token looks"  # its term, attention pattern, is in `explain`
@@ -37,21 +37,23 @@ def _draw(view: Shown) -> None:
     left, right = st.columns([11, 10], gap="medium")
     with left, st.container(key="heads", gap="xsmall"):
         everything = _choices(record)
-        slow, layer = st.container(key="slow"), st.container(gap="xsmall")
+        with st.container(key="waiting"):  # takes no room
+            slow = st.empty()
+        layer = st.container(gap="xsmall")
     with right, st.container(key="one_head", gap="xsmall"):
         title = st.container(key="head_title", horizontal=True, vertical_alignment="center")
         picture, below = st.container(), st.container(gap="xsmall")
-    with slow, waiting("Looking at the head", "head") as tell:
-        top = look.top(view.scan.layer(at.layer, tell).thumbnails) if look.to_maximum else 1.0
-        head = derived.one_head(record, at.layer, at.head, look, tell)
+    tell = telling(slow, "Looking at the head")
+    top = look.top(view.scan.layer(at.layer, tell).thumbnails) if look.to_maximum else 1.0
+    head = derived.one_head(record, at.layer, at.head, look, tell)
     row = head.row(at.query)
     with above:
         shown = strip.Row(row, at.query, record.window(at.layer))
         strip.draw(record.tokens, shown, look, top, view.ink)
     with picture:
         _draw_head(view, head, row, top)
-    with slow, waiting("Looking at the layer’s heads", "layer") as tell:
-        seen = view.scan.layer(at.layer, tell)
+    seen = view.scan.layer(at.layer, telling(slow, "Looking at the layer’s heads"))
+    slow.empty()
     with title:
         st.markdown(f"**Layer {at.layer} · head {at.head}** :small[{MEANING}]", width="content")
         explain.draw(seen.habits[at.head])

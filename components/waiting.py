@@ -1,10 +1,8 @@
 """Work that the page waits for: it says how far it is, and ends where the reader has moved on."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention.progress import Progress
 
@@ -12,22 +10,16 @@ SOON_S = 0.4  # work that takes longer is told of
 OFTEN_S = 0.2  # between two words about it
 
 
-@contextmanager
-def waiting(doing: str, key: str) -> Iterator[Progress]:
-    """A line that says how far some work is, as long as it lasts.
+def telling(place: DeltaGenerator, doing: str) -> Progress:
+    """What long work calls now and then with the share that is done, up to 1.
 
     Each word to the page is also where Streamlit ends a run that a newer text or choice has
     overtaken.
 
     Args:
+        place: where it is said how far the work is.
         doing: what is being done, such as "Running the text".
-        key: of the line, which takes no room: it lies over what is there.
-
-    Yields:
-        what the work calls now and then with the share that is done, up to 1.
     """
-    with st.container(key=f"waiting_{key}"):
-        place = st.empty()
     begun = said = time.monotonic()
 
     def tell(share: float) -> None:
@@ -39,5 +31,4 @@ def waiting(doing: str, key: str) -> Iterator[Progress]:
             about = "" if left is None else f", about {max(1, round(left))} s left"
             place.caption(f"{doing}: {share:.0%}{about}")
 
-    yield tell
-    place.empty()
+    return tell

@@ -17,6 +17,8 @@ const STRIP_CSS = `
           color: var(--st-primary-color); cursor: pointer; text-decoration: underline; }
   .source { margin: .3rem 2px 0; font: .9375rem/1.5 var(--st-font); color: var(--st-text-color);
             white-space: pre-wrap; overflow-wrap: anywhere; min-height: 1.5em; max-height: 4.5em; overflow-y: auto; }
+  .long .chips { max-height: 3.2rem; }
+  .long .source { max-height: 3em; }
   .source .later { opacity: .45; }
   .source .chosen { box-shadow: inset 0 -2px 0 var(--accent); }
 `;
@@ -71,13 +73,16 @@ function choose(strip, query) {
   if (count <= MOST_CHIPS) place(strip, 0, count);
   else if (near) place(strip, strip.from, strip.to);
   else place(strip, Math.max(0, query - SIDE), Math.min(count, query + SIDE + 1));
-  const chip = chipOf(strip, query);
-  const { chips } = strip;
-  if (!chip) return;
-  const [top, bottom] = [chip.offsetTop, chip.offsetTop + chip.offsetHeight];
-  if (top < chips.scrollTop || bottom > chips.scrollTop + chips.clientHeight) {
-    chips.scrollTop = top - (chips.clientHeight - chip.offsetHeight) / 2;
-  }
+  reveal(strip.chips, chipOf(strip, query));
+  reveal(strip.source, strip.source.querySelector('.chosen'));
+}
+
+// Scrolls a box, and nothing around it, to what is in it.
+function reveal(box, element) {
+  if (!element) return;
+  const [outer, inner] = [box, element].map(each => each.getBoundingClientRect());
+  if (inner.top >= outer.top && inner.bottom <= outer.bottom) return;
+  box.scrollTop += inner.top - outer.top - (outer.height - inner.height) / 2;
 }
 
 function chipOf({ chips, from }, token) {
@@ -88,6 +93,7 @@ function chipOf({ chips, from }, token) {
 function place(strip, from, to) {
   const { chips, source, text, shaded, query } = strip;
   Object.assign(strip, { from, to });
+  chips.parentElement.classList.toggle('long', text.labels.length > MOST_CHIPS);
   chips.style.setProperty('--accent', shaded.accent);
   source.style.setProperty('--accent', shaded.accent);
   const made = [...chips.querySelectorAll('.chip')];

@@ -18,7 +18,7 @@ from components import (
     state,
 )
 from components.parts import text_box, timing
-from components.waiting import waiting
+from components.waiting import telling
 
 if TYPE_CHECKING:
     from attention.model_config import ModelConfig
@@ -80,7 +80,8 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
         return None
     tokens = resources.tokens(run.model, text, state.text("bos"))
     most = _most_tokens(model.config, run.implementation)
-    count.caption(f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token")
+    how_many = f"{len(tokens):,} tokens" if len(tokens) != 1 else "1 token"
+    count.caption(how_many)
     if len(tokens) > most:
         reads = f"the model reads {model.config.context_length:,}"
         draws = f"this page draws {most:,} with so many heads{_more(model.config, most)}"
@@ -93,8 +94,10 @@ def _run(run: sidebar.Run, count: DeltaGenerator) -> "RunRecord | None":
         messages.note(
             "The text is only blanks and line breaks; they are tokens too, shown as ␣ \\n."
         )
-    with waiting("Running the text", "run") as tell:
-        return resources.record(run.model, tokens.first(most), run.implementation, tell)
+    tell = telling(count, f"{how_many} · running")
+    record = resources.record(run.model, tokens.first(most), run.implementation, tell)
+    count.caption(how_many)
+    return record
 
 
 def _most_tokens(config: "ModelConfig", implementation: str) -> int:
