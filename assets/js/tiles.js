@@ -3,17 +3,15 @@
 // largest weight under it, so that a single strong one never drops out. Python is asked for a tile
 // where the view is finer than what is here, and for exact weights where the pointer rests.
 
-const MAP = 72;  // px a side of the whole in small
+const MAP = 72, LEAST_MAP = 44;  // px a side of the whole in small, as there is room for it
 const TILES_CSS = `
   ${TIP_CSS}
   .viewer { outline: none; font: .8125rem/1.35 var(--st-font); color: var(--st-text-color);
             border-radius: 4px; position: relative; }
   .viewer:focus-visible { box-shadow: 0 0 0 2px var(--st-primary-color); }
-  .head { display: flex; gap: .5rem; align-items: flex-start; }
-  .left { flex: 1; min-width: 0; }
-  .tools { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; }
+  .tools { display: flex; flex-wrap: wrap; gap: .1rem .3rem; align-items: center; }
   button, input { font: inherit; color: inherit; background: var(--st-background-color);
-    border: 1px solid var(--st-border-color); border-radius: .3rem; height: 1.75rem;
+    border: 1px solid var(--st-border-color); border-radius: .3rem; height: 1.6rem;
     box-sizing: border-box; padding: 0 .5rem; }
   button { cursor: pointer; min-width: 1.75rem; white-space: nowrap; }
   button:hover, input:hover { border-color: var(--st-text-color); }
@@ -21,22 +19,23 @@ const TILES_CSS = `
     outline-offset: 1px; }
   button[aria-pressed=true] { border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }
   input { width: 8.5rem; }
-  .state, .keys { min-height: 1.35em; margin-top: .2rem; overflow: hidden; text-overflow: ellipsis;
-    white-space: nowrap; font-variant-numeric: tabular-nums; opacity: .8; }
-  .keys { display: none; gap: .3rem; opacity: 1; padding: 2px; align-items: center; overflow-x: auto; }
+  .state { flex: 1 1 16rem; min-width: 0; min-height: 1.35em; overflow: hidden; opacity: .8;
+    text-overflow: ellipsis; white-space: nowrap; font-variant-numeric: tabular-nums; }
+  .keys { display: none; gap: .3rem; padding: 2px; align-items: center; overflow-x: auto;
+    white-space: nowrap; font-variant-numeric: tabular-nums; }
   .keys.on { display: flex; }
   .keys.on.aside { position: absolute; right: 0; flex-direction: column; align-items: stretch;
     overflow: hidden auto; }
   .keys.aside span { white-space: normal; }
   .keys button { font: .75rem/1 var(--st-code-font); height: 1.4rem; padding: 0 .3rem; max-width: 11rem;
     flex: none; text-align: left; overflow: hidden; text-overflow: ellipsis; }
-  .map { display: block; width: ${MAP}px; height: ${MAP}px; flex: none; cursor: crosshair;
-    border: 1px solid var(--st-border-color); background: var(--st-background-color); }
-  .map.aside { position: absolute; right: 0; }
-  .stage { position: relative; margin-top: .25rem;
-    height: clamp(19rem, min(100cqw, calc(100vh - 36rem)), 52rem); }
+  .map { display: block; position: absolute; right: 0; cursor: crosshair; touch-action: none;
+    box-sizing: border-box; border: 1px solid var(--st-border-color);
+    background: var(--st-background-color); }
+  .stage { position: relative; margin-top: .2rem; --square: calc(100cqw - 1.25rem);
+    height: clamp(24.75rem, min(var(--square), calc(100vh - 35rem)), 52rem); }
   @media (max-width: 900px), (max-height: 759px) {
-    .stage { height: min(100cqw, max(24rem, calc(100vh - 14rem))); }
+    .stage { height: min(var(--square), max(24rem, calc(100vh - 14rem))); }
   }
   .plot { display: block; position: absolute; inset: 0; cursor: crosshair; }
   .plot.held { cursor: grabbing; }
@@ -48,7 +47,7 @@ const CHANNEL = 'query';  // where a choice meets its link to Python
 const LEAST_SPAN = 8;  // tokens in view, at the closest
 const LABEL_PX = 11;
 const LABEL_PITCH = 13;
-const LONGEST = 11;  // characters of a label beside the picture
+const LONGEST = 11, LONGEST_BELOW = 8;  // characters of a label beside the picture, and below it
 const AROUND = 0.25;  // of the view, that is fetched on each side of it
 const PATCH = 64;  // cells a side of exact weights around a pointer at rest
 const KEPT = 12;  // tiles
@@ -82,22 +81,18 @@ function build(element) {
   find.title = 'A token’s number or its text, then Enter; Enter again finds the next';
   find.setAttribute('aria-label', 'Go to token: its number or its text');
   const follow = button('follow', 'Follow', 'Keep the chosen token’s row in view, and name its strongest keys');
-  const tools = make('div', 'tools');
-  tools.append(button('out', '−', 'Zoom out'), button('in', '+', 'Zoom in'),
-               button('all', 'All', 'Show the whole head'), find, follow);
   const state = make('div', 'state');
   state.setAttribute('aria-live', 'polite');
-  const left = make('div', 'left');
-  left.append(tools, state);
+  const tools = make('div', 'tools');
+  tools.append(button('out', '−', 'Zoom out'), button('in', '+', 'Zoom in'),
+               button('all', 'All', 'Show the whole head'), find, follow, state);
   const map = make('canvas', 'map');
   map.setAttribute('aria-hidden', 'true');
-  const head = make('div', 'head');
-  head.append(left, map);
   const stage = make('div', 'stage');
   stage.append(make('canvas', 'plot'));
   const scale = make('div', 'scale');
   scale.append(make('canvas', 'ramp'), make('span', 'words'));
-  view.append(head, make('div', 'keys'), stage, scale);
+  view.append(tools, map, make('div', 'keys'), stage, scale);
   element.append(view, make('div', 'tip'));
 }
 
@@ -127,10 +122,10 @@ function viewer(root) {
   const count = () => head.count;
   const ratio = () => window.devicePixelRatio || 1;
   const place = () => {
-    const margin = Math.round(LONGEST * LABEL_PX * 0.602) + 8;
+    const [left, below] = [LONGEST, LONGEST_BELOW].map(n => Math.round(n * LABEL_PX * 0.602) + 8);
     const [wide, high] = [canvas.clientWidth || 300, canvas.clientHeight || 300];
-    const side = Math.max(80, Math.min(wide - margin - 4, high - margin - 4));
-    return { margin, left: margin, top: 2, side, pixels: Math.round(side * ratio()) };
+    const side = Math.max(80, Math.min(wide - left - 4, high - below - 4));
+    return { left, top: 2, below, side, pixels: Math.round(side * ratio()) };
   };
   const put = (y, x, span) => {
     const size = clamp(span, Math.min(LEAST_SPAN, count()), count());
@@ -255,11 +250,14 @@ function viewer(root) {
     const [wide, high] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
     if (canvas.width !== wide) canvas.width = wide;
     if (canvas.height !== high) canvas.height = high;
-    // Beside the picture where that leaves room, else above it.
+    // The map and the keys are beside the picture where that leaves room; else beside the tools,
+    // and above the picture.
     const room = canvas.clientWidth - at.left - at.side - 12;
-    const [keys, { offsetTop }] = [part('keys'), part('stage')];
-    for (const element of [map, keys]) element.classList.toggle('aside', room > MAP);
-    map.style.top = `${offsetTop}px`;
+    const [tools, keys, { offsetTop }] = [part('tools'), part('keys'), part('stage')];
+    keys.classList.toggle('aside', room > MAP);
+    tools.style.paddingRight = room > MAP ? '' : `${LEAST_MAP + 8}px`;
+    map.style.width = map.style.height = `${room > MAP ? MAP : LEAST_MAP}px`;
+    map.style.top = room > MAP ? `${offsetTop}px` : 0;
     keys.style.top = room > MAP ? `${offsetTop + MAP + 8}px` : '';
     keys.style.maxHeight = room > MAP ? `${canvas.clientHeight - MAP - 8}px` : '';
     keys.style.width = room > MAP ? `${Math.min(room, 160)}px` : '';
@@ -347,10 +345,10 @@ function viewer(root) {
     sheet.getContext('2d').putImageData(image, 0, 0);
     return sheet;
   };
-  const label = (i, every) => {
+  const label = (i, every, longest) => {
     const text = every > 1 ? `${i} ${labels[i]}` : labels[i];
     const signs = [...text];
-    return signs.length > LONGEST ? signs.slice(0, LONGEST - 1).join('') + '…' : text;
+    return signs.length > longest ? signs.slice(0, longest - 1).join('') + '…' : text;
   };
   const axes = (pen, { left, top, side }) => {
     const pitch = side / view.span;
@@ -364,16 +362,27 @@ function viewer(root) {
       const found = [];
       for (let i = Math.ceil(Math.max(0, start - 0.5) / every) * every; i < Math.min(count(), start + view.span); i += every) {
         const at = (i + 0.5 - start) * pitch;
-        if (at >= 0 && at <= side) found.push([i, clamp(at, LABEL_PX / 2, side - LABEL_PX / 2)]);
+        const inner = clamp(at, LABEL_PX / 2, side - LABEL_PX / 2);
+        const free = !found.length || inner - found[found.length - 1][1] >= LABEL_PX;
+        if (at >= 0 && at <= side && free) found.push([i, inner]);
       }
       return found;
     };
-    for (const [i, at] of places(view.y)) pen.fillText(label(i, every), left - 4, top + at);
+    const chosen = (query + 0.5 - view.y) * pitch;
+    for (const [i, at] of places(view.y)) {
+      if (Math.abs(at - chosen) < LABEL_PITCH) continue;  // the chosen token's is there
+      pen.fillText(label(i, every, LONGEST), left - 4, top + at);
+    }
+    if (chosen >= 0 && chosen <= side) {
+      pen.fillStyle = head.accent;
+      pen.fillText(label(query, every, LONGEST), left - 4, top + clamp(chosen, LABEL_PX / 2, side - LABEL_PX / 2));
+      pen.fillStyle = style.color;
+    }
     for (const [i, at] of places(view.x)) {
       pen.save();
       pen.translate(left + at, top + side + 4);
       pen.rotate(-Math.PI / 2);
-      pen.fillText(label(i, every), 0, 0);
+      pen.fillText(label(i, every, LONGEST_BELOW), 0, 0);
       pen.restore();
     }
   };
@@ -408,7 +417,7 @@ function viewer(root) {
   };
   let mapped = null;
   const minimap = () => {
-    const pixels = Math.round(MAP * ratio());
+    const pixels = Math.max(1, Math.round(map.clientWidth * ratio()));
     const key = `${head.name} ${pixels} ${head.accent}`;
     if (mapped?.key !== key) {
       const all = sources;
@@ -612,6 +621,28 @@ function viewer(root) {
     return { y: view.y + py * tokens, x: view.x + px * tokens, on, event, tokens };
   };
   let held = null;
+  const fingers = new Map();  // where each is that touches the picture
+  let pinched = null;  // how it was when the second came down
+  const middleOf = () => {
+    const [a, b] = [...fingers.values()];
+    const between = { clientX: (a.clientX + b.clientX) / 2, clientY: (a.clientY + b.clientY) / 2 };
+    const apart = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+    return { at: under(between), apart: Math.max(apart, 10) };
+  };
+  const pinch = () => {
+    const { at, apart } = middleOf();
+    const size = clamp(pinched.span * pinched.apart / apart, Math.min(LEAST_SPAN, count()), count());
+    const grown = size / view.span;  // what was between the fingers stays between them
+    put(pinched.at.y - (at.y - view.y) * grown, pinched.at.x - (at.x - view.x) * grown, size);
+  };
+  const lift = event => {
+    fingers.delete(event.pointerId);
+    if (fingers.size < 2) pinched = null;
+  };
+  // Scrolls the page with one finger where nothing is to be dragged, never with two.
+  canvas.addEventListener('touchstart', event => {
+    if (event.touches.length > 1) event.preventDefault();
+  }, { passive: false });
   canvas.onwheel = event => {
     const at = under(event);
     if (!at.on || (view.span >= count() && event.deltaY > 0)) return;  // the page's own
@@ -626,9 +657,17 @@ function viewer(root) {
     const at = under(event);
     if (event.button !== 0 || !at.on) return;
     canvas.setPointerCapture(event.pointerId);
-    held = { at, view: { ...view }, moved: false };
+    if (event.pointerType === 'touch') fingers.set(event.pointerId, event);
+    if (fingers.size === 2) {
+      hush();
+      [held, cursor, pinched] = [null, null, { ...middleOf(), span: view.span }];
+    } else if (fingers.size < 2) {
+      held = { at, view: { ...view }, moved: false };
+    }
   };
   canvas.onpointermove = event => {
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event);
+    if (pinched) return pinch();
     const at = under(event);
     if (held) {
       const { clientX, clientY } = held.at.event;
@@ -646,16 +685,26 @@ function viewer(root) {
     tell();
   };
   canvas.onpointerup = event => {
+    lift(event);
     canvas.classList.remove('held');
     const [at, dragged] = [held?.at, held?.moved];
     held = null;
     if (!at || dragged) return;
     clearTimeout(clicking);
-    const query = Math.floor(cellAt(at.y, at.x)?.y ?? at.y);
-    if (event.detail < 2) clicking = setTimeout(() => choose(query), CLICK_MS);  // or the first of two
+    const token = Math.floor(cellAt(at.y, at.x)?.y ?? at.y);
+    clicking = setTimeout(() => {  // or it was the first of two
+      choose(token);
+      if (event.pointerType !== 'touch') return;
+      pointer = under(event);  // no finger rests above a cell: its weight stays to be read
+      tell();
+    }, CLICK_MS);
   };
-  canvas.onpointercancel = () => { held = null; canvas.classList.remove('held'); };
-  canvas.onpointerleave = () => { if (!held) hush(); };
+  canvas.onpointercancel = event => {
+    lift(event);
+    held = null;
+    canvas.classList.remove('held');
+  };
+  canvas.onpointerleave = event => { if (!held && event.pointerType !== 'touch') hush(); };
   canvas.ondblclick = () => {
     clearTimeout(clicking);
     put(0, 0, count());
