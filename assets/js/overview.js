@@ -134,7 +134,9 @@ function mapIn(root) {
       return Math.max(2, Math.floor(Math.min(largest, high, width / columns)));
     };
     const [down, across] = [fit(heads, layers), fit(layers, heads)];
-    const turned = across > down * size.turns;
+    // Layers go down, unless that is too high where the other way is not, or has smaller tiles.
+    const fits = down * layers <= height || across * heads > height;
+    const turned = across > down * (fits ? size.turns : 0.8);
     const pitch = turned ? across : down;
     const gap = Math.max(1, Math.round((pitch > 40 * ratio ? 4 : pitch > 8 * ratio ? 2 : 1) * ratio));
     const [columns, rows] = turned ? [layers, heads] : [heads, layers];

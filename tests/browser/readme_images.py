@@ -99,16 +99,43 @@ def take_forming(page: Page, url: str, scheme: str) -> None:
     page.screenshot(path=IMAGES / f"forming-{scheme}.png")
 
 
+def open_smollm2(page: Page, url: str, text: str, **query: object) -> None:
+    if not (ROOT / SMOLLM2).is_file():
+        sys.exit(f"The pictures of a model of one's own need {SMOLLM2}: `make smollm2`.")
+    at = {"model": SMOLLM2, "layer": 18, "head": 6, "text": text}
+    page.goto(f"{url}/?{urlencode(at | query)}")
+
+
 def take_own_model(page: Page, url: str, scheme: str) -> None:
     """SmolLM2, at the head that does induction best."""
-    if not (ROOT / SMOLLM2).is_file():
-        sys.exit(f"The picture of a model of one's own needs {SMOLLM2}: `make smollm2`.")
-    text = {sample.name: sample.text for sample in SAMPLES}["random twice"]
-    page.goto(f"{url}/?{urlencode({'model': SMOLLM2, 'layer': 18, 'head': 6, 'text': text})}")
+    open_smollm2(page, url, {sample.name: sample.text for sample in SAMPLES}["random twice"])
     page.locator(".st-key-detail .js-plotly-plot").wait_for()
     settle(page)
     page.wait_for_function(FITTED)
     page.screenshot(path=IMAGES / f"own-model-{scheme}.png")
+
+
+def take_all_heads(page: Page, url: str, scheme: str) -> None:
+    """All of its 270 heads at once."""
+    text = {sample.name: sample.text for sample in SAMPLES}["random twice"]
+    open_smollm2(page, url, text, all_heads=1)
+    page.locator('.st-key-overview_large .map[data-painted="30/30"]').wait_for()
+    settle(page)
+    page.screenshot(path=IMAGES / f"all-heads-{scheme}.png")
+
+
+def take_long_text(page: Page, url: str, scheme: str) -> None:
+    """All samples twice: the second time, every token has been there before."""
+    page.set_default_timeout(5 * ACTION_LIMIT_MS)
+    open_smollm2(page, url, "the", query=1000)
+    settle(page)
+    box = page.locator("textarea").first
+    box.fill("\n".join([sample.text for sample in SAMPLES if "random" not in sample.name] * 4))
+    box.press("Enter")
+    page.locator(".st-key-one_head .viewer").wait_for()
+    page.locator('.st-key-overview .map[data-painted="30/30"]').wait_for()
+    settle(page)
+    page.screenshot(path=IMAGES / f"long-text-{scheme}.png")
 
 
 PICTURES = {
@@ -118,6 +145,8 @@ PICTURES = {
     "grid": take_grids,
     "forming": take_forming,
     "own-model": take_own_model,
+    "all-heads": take_all_heads,
+    "long-text": take_long_text,
 }
 
 
