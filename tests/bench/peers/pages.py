@@ -16,7 +16,8 @@ from typing import Any
 from playwright.sync_api import Browser, Error, Page, Route, TimeoutError, WebSocket
 
 from tests.bench.peers.model import ids_of
-from tests.bench.peers.runs import SHARE, GaveUpError, free_memory
+from tests.bench.peers.modest import allowance
+from tests.bench.peers.runs import GaveUpError
 from tests.bench.peers.watching import Watched
 from tests.browser.server import HOST, ROOT
 
@@ -68,8 +69,7 @@ def made(tool: str, shape: tuple[int, int, int], path: Path, limit: float) -> fl
         GaveUpError: when it takes too long or too much memory.
     """
     module = [sys.executable, "-m", "tests.bench.peers.patterns", tool]
-    memory = str(int(SHARE * free_memory()))
-    command = [*module, *(str(n) for n in shape), str(path), memory]
+    command = [*module, *(str(n) for n in shape), str(path), str(allowance())]
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=limit, check=False

@@ -5,7 +5,6 @@ makes of patterns in memory, and says in JSON how many ms that took; LIMIT is in
 """
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+
+from tests.bench.peers.modest import be_modest
 
 
 def causal(layers: int, heads: int, length: int) -> list[Tensor]:
@@ -67,7 +68,7 @@ def page(shown: str) -> str:
 
 
 def main(tool: str, layers: str, heads: str, length: str, path: str, limit: str) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
+    be_modest(int(limit))
     made, tokens = causal(int(layers), int(heads), int(length)), names(int(length))
     make = MAKERS[tool][1]
     make(causal(1, 1, 4), names(4))  # imports

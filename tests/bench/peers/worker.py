@@ -8,13 +8,14 @@ where LIMIT is how many bytes of memory it may have, so that nothing else on the
 import ctypes
 import gc
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.bench.peers.modest import be_modest
 
 WARM_UP = 8  # tokens: touches every weight, so that reading them from the file is no growth
 STATUS, PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -58,7 +59,7 @@ def sample(way: Any, result: Any, sizes: tuple[int, int], length: int) -> dict[s
 
 
 def main(name: str, folder: str, threads: str, limit: str) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
+    be_modest(int(limit))
     import torch
 
     from tests.bench.peers.ways import WAYS
