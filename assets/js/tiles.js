@@ -18,7 +18,7 @@ const TILES_CSS = `
   button:focus-visible, input:focus-visible { outline: 2px solid var(--st-primary-color);
     outline-offset: 1px; }
   button[aria-pressed=true] { border-color: var(--accent); box-shadow: inset 0 0 0 1px var(--accent); }
-  input { width: 8.5rem; }
+  input { flex: 1 1 5rem; width: 5rem; max-width: 8.5rem; }
   .state { flex: 1 1 16rem; min-width: 0; min-height: 1.35em; overflow: hidden; opacity: .8;
     text-overflow: ellipsis; white-space: nowrap; font-variant-numeric: tabular-nums; }
   .keys { display: none; gap: .3rem; padding: 2px; align-items: center; overflow-x: auto;
