@@ -51,14 +51,16 @@ def test_tile_is_that_part_of_the_pattern(corner, window, hidden):
 
 
 @pytest.mark.parametrize("by", [2, 3, 5, 16, 200])
+@pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_cell_of_a_coarser_tile_is_the_largest_of_its_weights(by, window):
+@pytest.mark.parametrize("corner", [(4, 1), (0, 0)])
+def test_cell_of_a_coarser_tile_is_the_largest_of_its_weights(by, hidden, window, corner):
     record = long_record(window)
-    whole = shown_pattern(record, 0, 4, Look())
-    tile = Tile(4, 1, 127, 124, by)
-    found = LongHead(record, 0, 4).tile(tile)
+    whole = shown_pattern(record, 0, 4, Look(hide_first=hidden))
+    tile = Tile(*corner, 127, 124, by)
+    found = LongHead(record, 0, 4, hidden).tile(tile)
     assert found.shape == tile.shape
-    part = whole[4:127, 1:124]
+    part = whole[corner[0] : 127, corner[1] : 124]
     for row in range(found.shape[0]):
         for column in range(found.shape[1]):
             cells = part[row * by : (row + 1) * by, column * by : (column + 1) * by]

@@ -124,6 +124,17 @@ def test_masked_cells_let_the_hatching_through():
     assert colours.shape == (HIGHEST + 1, 4)
 
 
+def test_tile_that_was_sent_is_not_sent_again_with_another_row(viewed):
+    asked = Request(7, viewed.name, Tile(3, 5, 50, 58), fresh=True)
+    header, _ = answer(viewed, asked, LIGHT)
+    other = dataclasses.replace(viewed, query=29)
+    again, body = answer(other, asked, LIGHT, sent=True)
+    assert header["tile"]
+    assert again["query"] == 29
+    assert again["tile"] is again["exact"] is None
+    assert set(unpacked(again, body)) == {"palette"}
+
+
 def test_overview_on_its_way_is_not_sent_twice(viewed):
     first, _ = answer(viewed, Request(), LIGHT)
     again, body = answer(viewed, Request(), LIGHT, sent=True)

@@ -10,7 +10,7 @@ from components.parts import tiles
 from components.scanning import Scan
 from components.views import explore
 from tests.components.model_page import saved
-from tests.components.views.test_explore import charts, component, open_page, said
+from tests.components.views.test_explore import charts, component, components, open_page, said
 
 LENGTH = 521
 
@@ -29,6 +29,8 @@ def test_long_text_gets_the_picture_to_zoom_into(opened):
     assert viewer["count"] == len(viewer["labels"]) == LENGTH
     assert viewer["base"] == [0, 0, LENGTH, LENGTH, 1, LENGTH, LENGTH]
     assert viewer["query"] == 7
+    told = [link for link in components(page, "link") if link["name"] == "query"]
+    assert told == [{"name": "query", "value": 7, "event": "query"}]
     assert sum(weight for _, weight in viewer["keys"]) == pytest.approx(1, abs=1e-5)
     assert said(page) == []
 
