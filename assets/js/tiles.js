@@ -104,7 +104,7 @@ function viewer(root) {
     return undefined;
   }
   let head = null;  // what was sent last
-  let labels = [];
+  let [labels, labelsOf] = [[], ''];  // of the tokens, and the name of the text that they are of
   let sources = [];  // the overview, then tiles; the last one drawn is on top
   let exacts = [];
   let named = '';  // of what the overview is
@@ -115,7 +115,7 @@ function viewer(root) {
   let query = 0;  // whose row is framed; Python hears of it through the link
   let [asked, askedAt, number] = ['', 0, Date.now()];  // no page before had these numbers
   let [wanted, pointer] = [null, null];
-  let [drawing, asking, resting, clicking] = [0, 0, 0, 0];
+  let [drawing, asking, resting, clicking, unheard] = [0, 0, 0, 0, 0];
 
   const send = (name, value) => root.component.setTriggerValue(name, value);
   const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
@@ -157,7 +157,7 @@ function viewer(root) {
     head = sent;
     root.style.setProperty('--accent', sent.accent);
     frameOf.setAttribute('aria-label', sent.label);
-    asked = '';
+    if (sent.number === number) asked = '';  // else its answer is still on its way
     let from = 0;
     const next = length => body.subarray(from, from += length);
     let weights = null;
@@ -168,7 +168,7 @@ function viewer(root) {
     }
     palette = new Uint32Array(next(sent.colours * 4).slice().buffer);
     if (sent.base) {
-      labels = sent.labels;
+      if (sent.labels) [labels, labelsOf] = [sent.labels, sent.text];
       named = sent.name;
       exacts = [];
       sources = [source(sent.base, next(sent.base[5] * sent.base[6]))];
@@ -179,7 +179,8 @@ function viewer(root) {
       sources = [sources[0], ...others.slice(-KEPT + 1), tile].filter(Boolean);
     }
     if (weights) exacts = [source(sent.exact, weights), ...exacts.slice(0, KEPT - 1)];
-    if (named !== sent.name || (sources.length && !sources[0].whole)) sources = [];
+    // What is missing is asked for.
+    if (named !== sent.name || labelsOf !== sent.text || (sources.length && !sources[0].whole)) sources = [];
     if (first || before !== sent.count) {
       view = { y: 0, x: 0, span: sent.count };
       cursor = null;
@@ -231,6 +232,8 @@ function viewer(root) {
       wanted = null;
       status('…');
       send('ask', { ...message, number: ++number });
+      clearTimeout(unheard);
+      unheard = setTimeout(ask, GIVE_UP_MS);
     }, ASK_MS);
   };
 
@@ -759,7 +762,7 @@ function viewer(root) {
     root.observer?.disconnect();
     root.observer = null;
     document.removeEventListener('headscope:chosen', onChosen);
-    [asking, resting, clicking].forEach(clearTimeout);
+    [asking, resting, clicking, unheard].forEach(clearTimeout);
     hush();
   };
   return { take, stop };

@@ -42,6 +42,11 @@ class Viewed:
         """Changes with everything that the cells' colours depend on."""
         return f"{self.survey.name} {self.look.log} {self.top:.9g}"
 
+    @property
+    def text(self) -> str:
+        """Changes with the labels alone."""
+        return str(hash(tuple(self.labels)))
+
 
 @dataclass(frozen=True)
 class Request:
@@ -94,7 +99,7 @@ def within(tile: Tile | None, seq_len: int) -> Tile | None:
 
 
 def answer(
-    viewed: Viewed, asked: Request, ink: Ink, *, sent: bool = False
+    viewed: Viewed, asked: Request, ink: Ink, *, sent: bool = False, labelled: bool = False
 ) -> tuple[dict[str, Any], bytes]:
     """The header and the body that `mounting.pack` makes one of.
 
@@ -106,6 +111,7 @@ def answer(
         asked: by the browser.
         ink: the page's colours.
         sent: whether this very request has been answered before, and nothing else has changed.
+        labelled: whether the browser has the text's labels, of another head.
     """
     seq_len, new = len(viewed.labels), asked.has != viewed.name and not sent
     tile = within(asked.tile, seq_len) if new or (asked.fresh and not sent) else None
@@ -122,7 +128,8 @@ def answer(
         "name": viewed.name,
         "count": seq_len,
         "colours": HIGHEST + 1,
-        "labels": list(viewed.labels) if new else None,
+        "text": viewed.text,
+        "labels": list(viewed.labels) if new and not labelled else None,
         "base": _place(Tile(0, 0, seq_len, seq_len, viewed.survey.by)) if new else None,
         "tile": None if tile is None else _place(tile),
         "exact": None if exact is None or weights is None else _place(exact),

@@ -41,9 +41,12 @@ def draw(viewed: Viewed, ink: Ink, alt: str) -> None:
         return
     wanted = Request.read(st.session_state.get(ASKED))
     # What was sent before is not sent again, unless the browser asks: it may have begun anew.
-    sent = st.session_state.get(SENT) == (viewed.name, wanted.number)
-    st.session_state[SENT] = (viewed.name, wanted.number)
-    header, body = answer(viewed, wanted, ink, sent=sent)
+    sent = (viewed.name, wanted.number, viewed.text)
+    before = st.session_state.get(SENT, ("", wanted.number, ""))
+    st.session_state[SENT] = sent
+    anew = wanted.number != before[1] and not wanted.has
+    labelled = viewed.text == before[2] and not anew
+    header, body = answer(viewed, wanted, ink, sent=sent == before, labelled=labelled)
     header["label"] = (
         f"{alt} {len(viewed.labels):,} tokens. Arrow keys move, + and − zoom, 0 shows all, "
         "Enter chooses a token, F follows it."

@@ -124,6 +124,15 @@ def test_masked_cells_let_the_hatching_through():
     assert colours.shape == (HIGHEST + 1, 4)
 
 
+def test_another_head_comes_without_the_labels_that_are_there(viewed):
+    header, _ = answer(viewed, Request(3, "another head"), LIGHT, labelled=True)
+    assert header["base"]
+    assert header["labels"] is None
+    assert header["text"] == viewed.text
+    other = dataclasses.replace(viewed, labels=[*LABELS[1:], "end"])
+    assert other.text != viewed.text
+
+
 def test_tile_that_was_sent_is_not_sent_again_with_another_row(viewed):
     asked = Request(7, viewed.name, Tile(3, 5, 50, 58), fresh=True)
     header, _ = answer(viewed, asked, LIGHT)

@@ -10,7 +10,14 @@ from components.parts import tiles
 from components.scanning import Scan
 from components.views import explore
 from tests.components.model_page import saved
-from tests.components.views.test_explore import charts, component, components, open_page, said
+from tests.components.views.test_explore import (
+    charts,
+    component,
+    components,
+    open_page,
+    said,
+    typed,
+)
 
 LENGTH = 521
 
@@ -135,3 +142,15 @@ def test_overview_is_sent_once_and_again_for_another_head(opened):
     page.session_state["head"] = 1
     page.run()
     assert component(page, "tiles")["base"]
+    assert component(page, "tiles")["labels"] is None
+
+
+def test_browser_that_begins_anew_gets_the_labels_again(opened):
+    page = open_page(**opened)
+    assert component(page, "tiles")["labels"]
+    page.session_state[tiles.ASKED] = {"number": 5, "has": ""}
+    page.run()
+    assert component(page, "tiles")["base"]
+    assert len(component(page, "tiles")["labels"]) == LENGTH
+    typed(page, opened["text"] + " 7")
+    assert len(component(page, "tiles")["labels"]) == LENGTH + 1
