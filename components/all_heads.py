@@ -60,11 +60,13 @@ def _wait(scan: Scan, *, large: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(plain(progress_of(scan)), width="content")
         name = "large" if large else "small"
-        if scan.is_running:
+        # In this order: the last layer may have come since the map was drawn.
+        goes_on = scan.is_running or not scan.missing
+        if goes_on:
             st.button("Stop", key=f"stop_{name}", type="tertiary", on_click=scan.stop)
         else:
             st.button("Go on", key=f"go_on_{name}", type="tertiary", on_click=scan.go_on)
-    if scan.is_running:
+    if goes_on:
         count = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
         wait = AGAIN_LARGE_MS if large else AGAIN_MS
         mount("again", f"again_{name}", {"count": count, "wait": wait}, {"again": _nothing})

@@ -6,7 +6,7 @@ import pytest
 
 from attention.loading import load_model
 from components import derived
-from components.parts import tiles
+from components.parts import overview, tiles
 from components.scanning import Scan
 from components.views import explore
 from tests.components.model_page import saved
@@ -110,6 +110,23 @@ def test_chosen_layer_is_there_first_and_the_others_follow(opened, waiting, all_
     assert component(page, "again") is None
     assert "layers looked at" not in captions(page)
     assert "told once all have been looked at" not in page.markdown[0].value
+
+
+def test_layer_that_comes_while_the_map_is_drawn_is_drawn_soon(opened, monkeypatch, waiting):
+    drawn = overview.draw
+
+    def draw_and_finish(*args, **kwargs):
+        drawn(*args, **kwargs)
+        if waiting.turn.locked():
+            waiting.let()
+
+    monkeypatch.setattr(overview, "draw", draw_and_finish)
+    page = open_page(**opened, layer=1)
+    assert component(page, "overview")["done"] == [1]
+    assert component(page, "again") is not None
+    page.run()
+    assert component(page, "overview")["done"] == [0, 1]
+    assert component(page, "again") is None
 
 
 @pytest.mark.usefixtures("waiting")
