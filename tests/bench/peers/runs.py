@@ -42,6 +42,7 @@ class Point:
 
     Attributes:
         ms: of each run.
+        first: ms of the first, which counts only where there is no other.
         growth: peak of the first run over what was held before it, bytes.
         why: there is none.
         apart: largest difference of the logits and of the patterns from the reference's.
@@ -49,12 +50,19 @@ class Point:
 
     ms: list[float] = field(default_factory=list)
     growth: float | None = None
+    first: float | None = None
     why: str = ""
     apart: dict[str, float] = field(default_factory=dict)
 
     @property
     def median(self) -> float | None:
-        return None if self.why else figures.percentile(self.ms, 50)
+        return None if self.why else figures.percentile(self.ms or [self.first], 50)
+
+    @property
+    def told(self) -> str:
+        """The time, or why there is none."""
+        alone = " (first run)" if not self.ms and self.median is not None else ""
+        return self.why or figures.milliseconds(self.median) + alone
 
 
 class Worker:
@@ -136,7 +144,7 @@ def measure(length: int, options: Options) -> dict[str, Point]:
                     require_memory(way, length)
                     workers[way] = Worker(way, options.folder, options.threads)
                     taken = workers[way].ask({"ids": ids, "sample": str(sample)}, options.limit)
-                    point.growth = taken["growth"]
+                    point.growth, point.first = taken["growth"], taken["ms"]
                 except GaveUpError as error:
                     point.why = str(error)
                     continue
@@ -154,7 +162,6 @@ def measure(length: int, options: Options) -> dict[str, Point]:
 def _time(point: Point, worker: Worker, told: dict[str, Any], limit: float) -> None:
     """Once more, if what it took at first is still free."""
     if point.growth is not None and point.growth > allowance():
-        point.why = "" if point.ms else "not timed: others took the memory"
         return
     try:
         point.ms.append(worker.ask(told, limit)["ms"])
@@ -203,7 +210,7 @@ def rows(length: int, points: dict[str, Point]) -> list[list[str]]:
         made.append(
             [
                 *(f"{length:,}", WAYS[way].title),
-                point.why or figures.milliseconds(ms),
+                point.told,
                 "" if point.why else figures.times(faster),
                 figures.megabytes(growth),
                 "" if growth is None else figures.times(less),

@@ -14,7 +14,7 @@ from tests.bench.peers.model import ids_of
 from tests.bench.peers.pages import Drawn
 from tests.bench.peers.runs import Point
 from tests.bench.peers.texts import Text
-from tests.bench.peers.ways import EAGER, LENS_ALL, READ, RECORD, SDPA, WAYS
+from tests.bench.peers.ways import EAGER, LENS, LENS_ALL, READ, RECORD, SDPA, WAYS
 
 
 def test_percentiles_are_of_the_samples_that_there_are():
@@ -66,6 +66,7 @@ def test_runs_are_held_against_transformers_with_attentions():
         EAGER: Point([9.0, 10.0, 11.0], growth=1e9, apart={"logits": 0.0, "patterns": 0.0}),
         SDPA: Point([5.0], growth=5e8, apart={"logits": 2e-6}),
         LENS_ALL: Point(why="not tried: would need 27 GB"),
+        LENS: Point(growth=1e9, first=20.0),
         RECORD: Point([4.0], growth=1e8, apart={"logits": 2e-6, "patterns": 3e-7}),
         READ: Point([6.0], growth=1e8),
     }
@@ -73,6 +74,7 @@ def test_runs_are_held_against_transformers_with_attentions():
     assert told[0][2:] == ["10 ms", "1.0×", "1,000 MB", "1.0×", "0e+00", "0e+00"]
     assert told[1][2:] == ["5 ms", "2.0×", "500 MB", "2.0×", "2e-06", ""]
     assert told[2][2:] == ["not tried: would need 27 GB", "", "–", "", "", ""]
+    assert told[3][2:4] == ["20 ms (first run)", "0.5×"]
     record, read = runs.aims(1024, points)
     assert record.endswith("2.5× as fast, 0.100 of the growth: met")
     assert read.endswith("1.7× as fast, 0.100 of the growth: not met")

@@ -79,6 +79,7 @@ def main(name: str, folder: str, threads: str, limit: str) -> None:
                 sizes = (config["n_layer"], config["n_head"])
                 np.savez(asked["sample"], **sample(way, result, sizes, len(asked["ids"])))
             del result
+            settled()  # the next process needs the memory
             answer(taken)
 
 
