@@ -8,15 +8,16 @@ then shows nothing, is given its libraries from here.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from tests.bench.peers import figures
 from tests.bench.peers.libraries import libraries
 from tests.bench.peers.model import gpt2_size
-from tests.bench.peers.pages import SIZE, Drawn, Ours, draw_peer
+from tests.bench.peers.pages import SIZE, Drawn, Launch, Ours, draw_peer
 from tests.bench.peers.patterns import MAKERS
 from tests.bench.peers.runs import GaveUpError
 from tests.browser.chromium import find_chromium
@@ -41,7 +42,7 @@ class Options:
 
 
 def drawn_by_peers(
-    browser: Browser, point: tuple[int, int], tools: list[str], options: Options
+    launch: Launch, point: tuple[int, int], tools: list[str], options: Options
 ) -> dict[Key, Found]:
     """Every peer at one number of heads and tokens."""
     heads, length = point
@@ -52,7 +53,7 @@ def drawn_by_peers(
         try:
             for _ in range(options.repeats):
                 samples.append(
-                    draw_peer(browser, tool, shape, limit=options.limit, scripts=options.scripts)
+                    draw_peer(launch, tool, shape, limit=options.limit, scripts=options.scripts)
                 )
                 if samples[-1].ms > LONG_MS:
                     break
@@ -117,12 +118,12 @@ def _ms(found: Found | None) -> float | None:
     return found.ms if isinstance(found, Drawn) else None
 
 
-def without_network(browser: Browser, limit: float) -> list[str]:
+def without_network(launch: Launch, limit: float) -> list[str]:
     """What each peer shows with the network cable out, in words."""
     said = []
     for tool, (title, _) in MAKERS.items():
         try:
-            drawn = draw_peer(browser, tool, (1, 2, 8), limit=limit)
+            drawn = draw_peer(launch, tool, (1, 2, 8), limit=limit)
             said.append(f"- {title} without network: drawn, {drawn.nodes:,} elements")
         except GaveUpError as error:
             said.append(f"- {title} without network: {error}")
@@ -148,9 +149,12 @@ def main(lengths: str, ours: str, heads: str, tools: str, repeats: int, limit: f
     try:
         app.start()
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+            launch = partial(
+                playwright.chromium.launch, executable_path=find_chromium(), args=FLAGS
+            )
+            browser = launch()
             click.echo(f"{figures.machine()}; Chromium {browser.version}\n")
-            said = without_network(browser, 10.0)
+            said = without_network(launch, 10.0)
             page = browser.new_page(viewport=SIZE)
             ourselves = Ours(page, app.url, gpt2_size(), limit)
             ourselves.draw(16)
@@ -158,7 +162,7 @@ def main(lengths: str, ours: str, heads: str, tools: str, repeats: int, limit: f
                 found |= _shown(drawn_by_us(ourselves, length, repeats))
                 for count in _numbers(heads):
                     wanted = [tool for tool in tools.split(",") if tool]
-                    found |= _shown(drawn_by_peers(browser, (count, length), wanted, options))
+                    found |= _shown(drawn_by_peers(launch, (count, length), wanted, options))
             for length in _numbers(ours):
                 found |= _shown(drawn_by_us(ourselves, length, min(2, repeats)))
             browser.close()

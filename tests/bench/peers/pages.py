@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tests.browser.server import HOST, ROOT
 
 ACTIVITY = (Path(__file__).parent / "activity.js").read_text(encoding="utf-8")
 QUIET_FRAMES = 90  # without anything drawn: then it is done
+Launch = Callable[[], Browser]
 SIZE = {"width": 1280, "height": 800}
 BOX = ".st-key-text_widget textarea"
 
@@ -84,7 +85,7 @@ def made(tool: str, shape: tuple[int, int, int], path: Path, limit: float) -> fl
 
 
 def draw_peer(
-    browser: Browser,
+    launch: Launch,
     tool: str,
     shape: tuple[int, int, int],
     *,
@@ -94,7 +95,7 @@ def draw_peer(
     """A peer's page, written and drawn.
 
     Args:
-        browser: Chromium.
+        launch: starts a Chromium, for this page alone: one that never rests cannot be left.
         tool: a key of MAKERS.
         shape: layers, heads in each, tokens.
         limit: seconds, for each of the two.
@@ -107,9 +108,9 @@ def draw_peer(
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as url:
         path = Path(folder) / "page.html"
         ms = made(tool, shape, path, limit)
-        context = browser.new_context(viewport=SIZE, service_workers="block")
+        browser = launch()
         try:
-            page = context.new_page()
+            page = browser.new_page(viewport=SIZE, service_workers="block")
             asked: list[str] = []
             for name, script in scripts.items():
                 page.route(f"**/{name}", functools.partial(_give, asked=asked, script=script))
@@ -121,7 +122,7 @@ def draw_peer(
         except Error as error:
             raise GaveUpError(f"the browser ended: {str(error).splitlines()[0][:80]}") from error
         finally:
-            context.close()
+            browser.close()
     return Drawn(ms + painted, sent, nodes)
 
 
