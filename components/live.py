@@ -17,6 +17,7 @@ OPTIONS = {
 }
 EMPTY = go.Figure(
     layout={
+        "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "xaxis": {"visible": False},

@@ -68,10 +68,12 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
         "zeroline": False,
         "ticks": "",
         "automargin": True,
+        "ticklabeloverflow": "allow",  # the margins are wide enough; to look costs half the drawing
         "constrain": "domain",
     }
     ends = [-0.5, count - 0.5]
     layout = {
+        "template": "none",  # Plotly's own is slow to check, to send and to draw
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "plot_bgcolor": "rgba(0,0,0,0)",
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -113,6 +115,7 @@ def _colorbar(detail: Detail, ink: Ink) -> dict[str, object]:
         "thickness": 8,
         "len": 1,
         "outlinewidth": 0,
+        "ticklabeloverflow": "allow",
         "tickfont": {"size": 10, "color": ink.muted},
         "title": {
             "text": f"weight, 0 to {end}{scale}{rest}{cells}",

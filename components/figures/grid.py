@@ -109,6 +109,7 @@ def grid_figure(
         hoverinfo="none",  # no label of Plotly's own, but its events
     )
     layout = {
+        "template": "none",  # Plotly's own is slow to check, to send and to draw
         "margin": {"l": 2, "r": 2, "t": 2, "b": 2},
         "plot_bgcolor": "rgba(0,0,0,0)",
         "paper_bgcolor": "rgba(0,0,0,0)",

@@ -17,7 +17,9 @@ from components import (
     sidebar,
     state,
 )
+from components.mounting import mount
 from components.parts import text_box, timing
+from components.parts.detail import CHART
 from components.waiting import telling
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from attention.record import RunRecord
 
 MOST_WEIGHTS = 4_000_000_000  # of a layer's heads: some seconds' work for two cores
+PATIENCE_S = 2.0  # for a browser that is slow, or does not say when it has drawn
+PAINTED = "first_map_painted"
 MOST_HELD = 250_000_000  # the same where they are in memory together: 1 GB, more than once
 
 
@@ -48,19 +52,31 @@ def render() -> None:
 def _draw_beforehand(count: DeltaGenerator) -> None:
     """Draw what was worked out beforehand, import torch, then begin again.
 
-    In this order, because the two would slow each other down.
+    In this order, because the two would slow each other down: torch waits until the browser says
+    that it has drawn, which runs the page again, or for PATIENCE_S.
     """
     first = first_map.load() if _is_untouched() else None
+    loading = None
     if first is not None and chosen.exists(first):
         count.caption(f"{len(first.tokens)} tokens")
         pictures.draw(first)
-    loading = st.empty()
+        mount("painted", "painted", {"chart": CHART}, {"painted": _note_painted})
+        loading = st.empty()
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and not st.session_state.get(PAINTED):
+            loading.caption("Loading the model …")
+            time.sleep(0.05)
+    loading = loading or st.empty()
     importing = resources.start_imports()
     while importing.is_alive():
         loading.caption("Loading the model …")  # also lets Streamlit stop here for a click
         time.sleep(0.05)
     resources.wait_for_imports()
     state.begin_again()
+
+
+def _note_painted() -> None:
+    st.session_state[PAINTED] = True
 
 
 def _is_untouched() -> bool:
