@@ -38,11 +38,12 @@ help:
 run: $(VENV)/.runtime
 	@exec $(PY) -m streamlit run app.py $(if $(PORT),--server.port $(PORT))
 
+# The browser's tests run beside the others: each keeps about one core busy.
 test: $(VENV)/.dev
 ifneq ($(BROWSER),no)
 	@$(PY) -m tests.browser.chromium
 endif
-	$(PY) -m pytest $(if $(filter no,$(BROWSER)),-m 'not browser') $(if $(COV),--cov) $(ARGS)
+	@BROWSER='$(BROWSER)' sh scripts/run-tests $(PY) $(if $(COV),--cov) $(ARGS)
 
 check: $(VENV)/.dev
 	$(PY) -m ruff check .

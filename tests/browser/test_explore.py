@@ -110,7 +110,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     settle(page)
 
     page.locator(".st-key-implementation_widget button", has_text="Loop").click()
-    expect(page.locator(".st-key-timing")).to_contain_text("Loop against Batch")
+    expect(page.locator(".st-key-timing")).to_contain_text("Loop vs Batch")
     settle(page)
     expect(page.locator(".st-key-timing")).to_contain_text("max |Δ|")
 
@@ -121,7 +121,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     expect(text_box(page)).to_have_value(TEXT)
     expect(heading(page)).to_contain_text("Layer 2 · head 7")
     expect(chips(page).nth(5)).to_have_attribute("aria-selected", "true")
-    expect(page.locator(".st-key-timing")).to_contain_text("Loop against Batch")
+    expect(page.locator(".st-key-timing")).to_contain_text("Loop vs Batch")
 
 
 def test_sample_leads_to_a_head_and_its_explanation(open_app, settle, screenshot):
