@@ -148,7 +148,7 @@ def test_tile_is_the_true_pattern_whatever_the_blocks(monkeypatch, seq_len, wind
 @pytest.mark.parametrize("window", [None, 19])
 @pytest.mark.parametrize("seq_len", LENGTHS)
 @pytest.mark.parametrize("cells", BLOCKS)
-@pytest.mark.parametrize("size", [7, 64])
+@pytest.mark.parametrize("size", [64])
 def test_thumbnails_are_the_true_ones_whatever_the_blocks(
     monkeypatch, seq_len, window, cells, size
 ):
