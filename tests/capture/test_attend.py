@@ -78,10 +78,11 @@ def test_threads_share_nothing():
         thread.start()
     for thread in threads:
         thread.join()
+    # Not to the bit: a new thread may multiply with more or fewer threads of its own.
     for seed, (z, pattern) in expected.items():
         for own_z, own_pattern in found[seed]:
-            torch.testing.assert_close(own_z, z, rtol=0, atol=0)
-            torch.testing.assert_close(own_pattern, pattern, rtol=0, atol=0)
+            torch.testing.assert_close(own_z, z, rtol=1e-5, atol=2e-6)
+            torch.testing.assert_close(own_pattern, pattern, rtol=1e-5, atol=2e-6)
 
 
 def test_core_without_memory_for_its_scratch_leaves_it_to_torch(native, monkeypatch):
