@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from components.figures.labels import PLAIN
 from components.mounting import mount
 
 OPTIONS = {
@@ -15,15 +16,7 @@ OPTIONS = {
     # `save_as` offers PNG too; Plotly has room for one format.
     "toImageButtonOptions": {"format": "svg", "filename": "headscope-timing"},
 }
-EMPTY = go.Figure(
-    layout={
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "xaxis": {"visible": False},
-        "yaxis": {"visible": False},
-    }
-)
+EMPTY = go.Figure(layout={**PLAIN, "xaxis": {"visible": False}, "yaxis": {"visible": False}})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from components.figures.labels import CODE_FONT, TEXT_FONT, escaped, shortened, thinned
+from components.figures.labels import CODE_FONT, PLAIN, escaped, shortened, thinned
 from components.looks import LOG_FLOOR, Look, Weights, blocks_seen, pooled, step
 from components.theme import Ink, colorscale
 
@@ -73,12 +73,8 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
     }
     ends = [-0.5, count - 0.5]
     layout = {
-        "template": "none",  # Plotly's own is slow to check, to send and to draw
+        **PLAIN,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": TEXT_FONT},
-        "hovermode": "closest",
         "showlegend": False,
         "dragmode": "zoom",
         "xaxis": {**axis, "range": ends, "autotickangles": [0, 90]},

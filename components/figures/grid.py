@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from components.figures.labels import TEXT_FONT, escaped
+from components.figures.labels import PLAIN, escaped
 from components.looks import GAP, HIGHEST, LOWEST, MASKED, Look, Weights, packed
 from components.theme import Ink, colorscale
 
@@ -109,13 +109,9 @@ def grid_figure(
         hoverinfo="none",  # no label of Plotly's own, but its events
     )
     layout = {
-        "template": "none",  # Plotly's own is slow to check, to send and to draw
+        **PLAIN,
         "margin": {"l": 2, "r": 2, "t": 2, "b": 2},
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": TEXT_FONT},
         "dragmode": False,
-        "hovermode": "closest",
         "xaxis": {
             "range": [-edge, columns - 1 + edge],
             "constrain": "domain",

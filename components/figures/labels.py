@@ -1,8 +1,17 @@
-"""Token labels on axes: every token its own place, however often its text repeats."""
+"""What is written on figures: token labels, each in its own place, and fonts; nothing besides."""
 
 LONGEST = 12  # characters of a label beside an axis; the hover has all
 TEXT_FONT = '"Source Sans", "Source Sans Pro", sans-serif'
 CODE_FONT = '"Source Code", "Source Code Pro", ui-monospace, monospace'
+
+# What the figures of heads have in common. Plotly's own template is slow to check, send and draw.
+PLAIN = {
+    "template": "none",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "font": {"family": TEXT_FONT},
+    "hovermode": "closest",
+}
 
 
 def escaped(label: str) -> str:
