@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attention.config import AttentionConfig
@@ -12,6 +13,8 @@ from attention.implementations.batched import BatchedAttention
 from attention.layer_record import LayerRecord, PatternRule
 from attention.model_config import ACTIVATIONS, ModelConfig
 from attention.rotary import NormedPositions, Positions, Rotary
+
+MLP_AT_ONCE = 512  # positions: its inner width, mostly 4 · d_model, is a pass's largest tensor
 
 
 class MLP(nn.Module):
@@ -134,7 +137,16 @@ class Block(nn.Module):
         return resid + attn_out + mlp_out
 
     def _mlp_out(self, x: Tensor) -> Tensor:
-        out: Tensor = self.mlp(x)
+        """The MLP, which maps each position by itself: of a long text some at a time."""
+        out: Tensor
+        if torch.is_grad_enabled() or x.shape[1] <= MLP_AT_ONCE:
+            out = self.mlp(x)
+        else:
+            out = torch.empty_like(x)
+            for some, into in zip(
+                x.split(MLP_AT_ONCE, dim=1), out.split(MLP_AT_ONCE, dim=1), strict=True
+            ):
+                into.copy_(self.mlp(some))
         return out if self.norm_mlp_out is None else self.norm_mlp_out(out)
 
     def _attend(

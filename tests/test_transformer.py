@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from attention import blocks
 from attention.errors import ConfigError
 from attention.model_config import ACTIVATIONS, LayerRule
 from attention.rotary import PLAIN_ROPE, Rope
@@ -61,6 +62,16 @@ def test_text_written_with_a_cache_is_the_one_without(model):
     whole = model.run(model.generate(IDS, 9)).logits
     written = model.generate(IDS, 9).ids[len(IDS) :]
     assert tuple(whole.argmax(dim=-1)[len(IDS) - 1 : -1].tolist()) == written
+
+
+def test_the_mlp_of_a_long_text_is_run_some_positions_at_a_time(model, monkeypatch):
+    expected = model.run(IDS).logits
+    monkeypatch.setattr(blocks, "MLP_AT_ONCE", 4)
+    lengths = []
+    for block in model.blocks:
+        block.mlp.register_forward_pre_hook(lambda _, given: lengths.append(given[0].shape[1]))
+    torch.testing.assert_close(model.run(IDS).logits, expected)
+    assert lengths == [4, 4, 3] * len(model.blocks)
 
 
 def test_a_cap_keeps_logits_within_it_and_their_order():
