@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -48,8 +49,14 @@ def find_chromium() -> Path | None:
 
 def playwright_chromium() -> Path:
     """Where Playwright keeps the Chromium that it downloads, whether or not it is there."""
-    with sync_playwright() as playwright:
-        return Path(playwright.chromium.executable_path)
+
+    def ask() -> Path:
+        with sync_playwright() as playwright:
+            return Path(playwright.chromium.executable_path)
+
+    # In a thread of its own: Playwright refuses a second one of itself in the caller's.
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(ask).result()
 
 
 def starts(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.browser.chromium import playwright_chromium
 from tests.browser.watch import is_local
 
 
@@ -18,6 +19,11 @@ def test_address_of_this_machine_is_local(url):
 )
 def test_address_elsewhere_is_not_local(url):
     assert not is_local(url)
+
+
+def test_the_browser_is_found_while_playwright_already_runs(new_page):
+    assert new_page().evaluate("1") == 1
+    assert playwright_chromium().name
 
 
 def test_request_to_another_machine_is_noticed(new_page, page_watch):
