@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 POPOVER, TYPED, HEADS = "model_popover", "model_typed", "model_heads_typed"
 FOCUS = {"from": f".st-key-{POPOVER}", "to": ".st-key-model_list button:enabled"}
 POLL_S = 0.4
+# The next model is being opened: the pictures of this one stay, dimmed.
+DIMMED = ".st-key-pictures, .st-key-timing > * { opacity: 0.6; }"
 LONGEST_NAME = 1000  # characters
 MARKS = {True: ":material/radio_button_checked:", False: ":material/radio_button_unchecked:"}
 
@@ -213,5 +215,6 @@ def _opening() -> None:
         messages.rerun()
         return
     with st.container(key="model_opening", gap="xsmall"):
+        st.html(f"<style>{DIMMED}</style>")
         model_choice.progress(opening, st.empty())
         st.button("Stop", key="stop_opening", on_click=model_choice.stop)

@@ -9,7 +9,8 @@ import pytest
 from attention.implementations import IMPLEMENTATIONS
 from components.theme import MARKS, SPARE, mark
 
-SETTINGS = Path(__file__).parents[1] / ".streamlit" / "config.toml"
+ROOT = Path(__file__).parents[1]
+SETTINGS = ROOT / ".streamlit" / "config.toml"
 THEME = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["theme"]
 READABLE = 4.5
 VISIBLE = 3.0  # for icons and lines
@@ -79,3 +80,9 @@ def test_each_mark_is_an_implementations_own_and_shows_on_both_pages(name):
     for page in ("light", "dark"):
         behind = channels(THEME[page]["backgroundColor"])
         assert contrast(channels(look.colour), behind) >= DISTINCT
+
+
+def test_no_rule_asks_what_is_anywhere_in_the_page():
+    css = (ROOT / "assets" / "css" / "headscope.css").read_text(encoding="utf-8")
+    assert ":has(" in css
+    assert ".stApp:has(" not in css  # 20 ms of styling at every click
