@@ -27,9 +27,7 @@ ROUNDS = 4
 FEWEST_ROUNDS = 1
 LONGEST_S = 1.0  # no further round begins after that
 SECONDS = 0.03  # an implementation and round
-SLOW_S = (
-    0.15  # a forward pass that takes longer is timed on request: no click is answered meanwhile
-)
+SLOW_S = 0.15  # a forward pass, above which it is timed on request: no click is answered meanwhile
 CALLS = 14  # forward passes of one round, warming up and the comparison included
 ALIKE = 1.05  # times that differ by less are the same to a reader
 DRAWING_S = 0.5  # that the browser needs for new pictures

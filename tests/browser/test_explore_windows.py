@@ -26,6 +26,20 @@ def test_every_width_shows_the_heads_without_sideways_scroll(open_app, screensho
         assert grid["y"] + grid["height"] <= 800  # the heads are above the fold
 
 
+def test_views_stand_beside_the_button_of_a_closed_sidebar(open_app):
+    page = open_app("?layer=1", width=1280)
+    views = page.locator(".st-key-navigation button").first
+    before = views.bounding_box()["x"]
+    page.get_by_test_id("stSidebar").hover()
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+    opener = page.get_by_test_id("stExpandSidebarButton")
+    expect(opener).to_be_visible()
+    page.wait_for_timeout(500)  # it slides out
+    assert views.bounding_box()["x"] < before
+    beside = opener.bounding_box()
+    assert views.bounding_box()["x"] >= beside["x"] + beside["width"]
+
+
 def test_explanation_leaves_the_head_in_sight_on_a_narrow_window(open_app, settle):
     page = open_app("?layer=1&head=0", width=480)
     asked = page.get_by_role("button", name="What am I looking at?")
