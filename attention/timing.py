@@ -156,6 +156,7 @@ def time_forward(
     num_heads: int | None = None,
     min_run_time: float = 0.05,
     rounds: int = 3,
+    before_each: Call | None = None,
 ) -> dict[str, list[float]]:
     """Time the whole model's forward pass with its heads computed in several ways.
 
@@ -170,6 +171,7 @@ def time_forward(
         num_heads: run only the first so many heads of each layer; None for all.
         min_run_time: seconds to sample each implementation for.
         rounds: turns of each implementation.
+        before_each: called before each forward pass; what it raises ends the timing.
 
     Returns:
         for each implementation its samples in ms.
@@ -187,6 +189,8 @@ def time_forward(
         layers = model.attention_layers(name, num_heads=num_heads)
 
         def call() -> None:
+            if before_each is not None:
+                before_each()
             for part in model.stream(ids, layers).split(at_once, dim=1):
                 model.read_out(part)
 

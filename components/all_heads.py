@@ -6,13 +6,13 @@ import streamlit as st
 from components import resources, sentences
 from components.figures.overview import Overview
 from components.messages import plain
-from components.mounting import mount
 from components.parts import overview
 from components.scanning import Scan
 from components.shown import Shown
+from components.waiting import again_soon
 
 AGAIN_MS, AGAIN_LARGE_MS = 250, 1000  # until the map of a text that is still looked at is sent anew
-COUNT, WAITED = "all_heads_count", "all_heads_waited"
+WAITED = "all_heads_waited"
 
 
 @st.fragment
@@ -67,9 +67,7 @@ def _wait(scan: Scan, *, large: bool) -> None:
         else:
             st.button("Go on", key=f"go_on_{name}", type="tertiary", on_click=scan.go_on)
     if goes_on:
-        count = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
-        wait = AGAIN_LARGE_MS if large else AGAIN_MS
-        mount("again", f"again_{name}", {"count": count, "wait": wait}, {"again": _nothing})
+        again_soon(f"again_{name}", AGAIN_LARGE_MS if large else AGAIN_MS)
 
 
 def progress_of(scan: Scan) -> str:
@@ -79,7 +77,3 @@ def progress_of(scan: Scan) -> str:
     said = f"{len(scan.done)} of {scan.num_layers} layers looked at"
     left = scan.seconds_left
     return said if left is None else f"{said}, about {max(1, round(left))} s left"
-
-
-def _nothing() -> None:
-    """The run that the event brings is all that is wanted."""

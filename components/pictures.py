@@ -11,6 +11,7 @@ from components.all_heads import draw_all_heads
 from components.figures.detail import Detail
 from components.figures.tiles import Viewed
 from components.looks import Weights
+from components.measuring import measuring
 from components.messages import errors_as_sentences, plain
 from components.parts import detail, explain, grid, guide, overview, strip, tiles
 from components.scanning import SeenLayer
@@ -24,7 +25,7 @@ MEANING = "where each token looks"  # its term, attention pattern, is in `explai
 @st.fragment
 def draw(record: derived.Record) -> None:
     """Draw all pictures of a run."""
-    with errors_as_sentences(), st.container(key="pictures"):
+    with measuring().held_off(), errors_as_sentences(), st.container(key="pictures"):
         look = sidebar.look()
         at = chosen.chosen(record)
         _draw(Shown(record, derived.scan(record, look), at, look, theme.ink()))

@@ -1,13 +1,16 @@
-"""Work that the page waits for: it says how far it is, and ends where the reader has moved on."""
+"""Work that the page waits for, or looks at again and again while it goes on elsewhere."""
 
 import time
 
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention.progress import Progress
+from components.mounting import mount
 
 SOON_S = 0.4  # work that takes longer is told of
 OFTEN_S = 0.2  # between two words about it
+COUNT = "again_count"
 
 
 def telling(place: DeltaGenerator, doing: str) -> Progress:
@@ -32,3 +35,20 @@ def telling(place: DeltaGenerator, doing: str) -> Progress:
             place.caption(f"{doing}: {share:.0%}{about}")
 
     return tell
+
+
+def again_soon(key: str, wait_ms: int) -> None:
+    """Have the fragment that this is drawn in run again after a while, once.
+
+    Unlike a fragment's own timer it ends by itself, where it is not drawn again.
+
+    Args:
+        key: of its place in the session.
+        wait_ms: milliseconds.
+    """
+    count = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
+    mount("again", key, {"count": count, "wait": wait_ms}, {"again": _nothing})
+
+
+def _nothing() -> None:
+    """The run that the event brings is all that is wanted."""

@@ -1,58 +1,30 @@
 """The strip at the bottom: what the loop over heads costs on this text, measured now."""
 
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention.errors import ConfigError
 from components import resources, state
+from components.measuring import Asked, Found, measuring
 from components.messages import errors_as_sentences, plain
 from components.mounting import mount
 from components.sidebar import Run
 from components.theme import mark
+from components.waiting import again_soon
 
 if TYPE_CHECKING:
-    from attention.difference import Difference
     from attention.model import LanguageModel
     from attention.tokens import Tokens
 
 ALWAYS = ("looped", "batched", "sdpa")
-ROUNDS = 4
-FEWEST_ROUNDS = 1
-LONGEST_S = 1.0  # no further round begins after that
-SECONDS = 0.03  # an implementation and round
-SLOW_S = 0.15  # a forward pass, above which it is timed on request: no click is answered meanwhile
+SLOW_S = 1.0  # a forward pass, above which it is timed on request
 CALLS = 14  # forward passes of one round, warming up and the comparison included
 ALIKE = 1.05  # times that differ by less are the same to a reader
-DRAWING_S = 0.5  # that the browser needs for new pictures
-KEPT = "timing_kept"
-PICTURED = 2  # of the key of what is kept: what the pictures depend on too
-Samples = dict[str, list[float]]  # ms
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What was measured.
-
-    Attributes:
-        samples: ms of a forward pass, by implementation.
-        difference: between the chosen implementation and `other`.
-        chosen: the implementation that made the pictures.
-        other: the one it is compared with.
-        heads: of each layer, that were run.
-    """
-
-    samples: Samples
-    difference: "Difference"
-    chosen: str
-    other: str
-    heads: int
+AGAIN_MS = 400  # until what is measured meanwhile is drawn
 
 
 @st.fragment
@@ -71,23 +43,33 @@ def _draw(run: Run, tokens: "Tokens") -> None:
     )
     with left:
         heads = _heads(most)
-    with middle:
-        bars = st.container(key="timing_bars_place")
-        progress = st.empty()
-    with right:
-        words = st.container(gap=None)
     with last:
         again = _buttons()
+    asked = _asked(run, tokens, heads)
     seconds = resources.seconds(run.model, tokens, run.implementation)
-    if seconds > SLOW_S and not again and not _is_kept(run, tokens, heads):
-        words.markdown(plain(offer(seconds)))
+    if seconds > SLOW_S and not again and not measuring().known(asked):
+        with right:
+            st.markdown(plain(offer(seconds)))
         return
-    timing = _measure(run, tokens, heads, progress, again=again)
-    with bars:
-        mount("bars", "timing_bars", {"rows": bar_rows(timing)})
-    with words:
-        st.markdown(plain(verdict(timing)))
-        st.caption(plain(equality(timing)), help=conditions(run, model, tokens, timing))
+    found = measuring().want(asked, model, again=again)
+    with middle, st.container(key="timing_bars_place"):
+        if found.samples:
+            mount("bars", "timing_bars", {"rows": bar_rows(found)})
+    with right, st.container(gap=None):
+        _words(model, found)
+
+
+def _words(model: "LanguageModel", found: Found) -> None:
+    """What was found, as far as it is."""
+    if found.error is not None:
+        st.markdown(plain(found.error))
+    elif not found.samples:
+        st.caption("Measuring …")
+    else:
+        st.markdown(plain(verdict(found)))
+        st.caption(plain(equality(found)), help=conditions(model, found))
+    if found.running:
+        again_soon("timing_again", AGAIN_MS)
 
 
 def _buttons() -> bool:
@@ -131,60 +113,19 @@ def offer(seconds: float) -> str:
     )
 
 
-def _is_kept(run: Run, tokens: "Tokens", heads: int) -> bool:
-    kept = st.session_state.get(KEPT)
-    return kept is not None and kept[0] == _key(run, tokens, heads)
-
-
-def _key(run: Run, tokens: "Tokens", heads: int) -> tuple[object, ...]:
-    """All that the times depend on."""
-    threads = resources.use_threads(state.whole("threads"))
-    return (run.model, tokens.ids, heads, threads, _names(run))
-
-
-def _names(run: Run) -> tuple[str, ...]:
+def _asked(run: Run, tokens: "Tokens", heads: int) -> Asked:
     """What is timed: the three that everybody knows and the chosen one, if the model can."""
     model = resources.model(run.model)
-    return tuple(n for n in dict.fromkeys((*ALWAYS, run.implementation)) if _can(model, n))
-
-
-def _measure(
-    run: Run,
-    tokens: "Tokens",
-    heads: int,
-    progress: DeltaGenerator,
-    *,
-    again: bool,
-) -> Timing:
-    """Measure in short rounds; between them Streamlit may stop the run for what was clicked."""
-    from attention.difference import compare
-    from attention.timing import time_forward
-
-    model = resources.model(run.model)
-    other = "batched" if run.implementation == "looped" else "looped"
-    names, key = _names(run), _key(run, tokens, heads)
-    kept = st.session_state.get(KEPT)
-    if kept is None or kept[0] != key or again:
-        samples: Samples = {name: [] for name in names}
-        if kept is None or kept[0][:PICTURED] != key[:PICTURED]:
-            _wait_for_the_pictures(progress)
-        with resources.timing_turn():
-            deadline = time.monotonic() + LONGEST_S
-            for turn in range(ROUNDS):
-                if turn >= FEWEST_ROUNDS and time.monotonic() > deadline:
-                    break  # a busy machine: rather a few samples than a page that waits
-                for name in (*names[turn % len(names) :], *names[: turn % len(names)]):
-                    # One at a time: what was clicked must not wait for a large model's whole round.
-                    progress.caption(f"Measuring, round {turn + 1} of {ROUNDS} …")
-                    found = time_forward(
-                        model, tokens, [name], num_heads=heads, min_run_time=SECONDS, rounds=1
-                    )
-                    samples[name] += found[name]
-        kept = (key, samples)
-        st.session_state[KEPT] = kept
-    progress.empty()
-    difference = compare(model, tokens, run.implementation, other, num_heads=heads)
-    return Timing(kept[1], difference, run.implementation, other, heads)
+    names = dict.fromkeys((*ALWAYS, run.implementation))
+    return Asked(
+        run.model,
+        tokens,
+        heads,
+        resources.use_threads(state.whole("threads")),
+        tuple(name for name in names if _can(model, name)),
+        run.implementation,
+        "batched" if run.implementation == "looped" else "looped",
+    )
 
 
 def _can(model: "LanguageModel", name: str) -> bool:
@@ -196,25 +137,18 @@ def _can(model: "LanguageModel", name: str) -> bool:
     return True
 
 
-def _wait_for_the_pictures(progress: DeltaGenerator) -> None:
-    """Let a browser on this machine draw first: it and the timing would disturb each other."""
-    for _ in range(5):
-        progress.caption("Measuring …")  # also lets Streamlit stop here for a click
-        time.sleep(DRAWING_S / 5)
-
-
-def bar_rows(timing: Timing) -> list[dict[str, Any]]:
+def bar_rows(found: Found) -> list[dict[str, Any]]:
     """What the bars show, the chosen implementation's name in bold."""
     from attention.implementations import IMPLEMENTATIONS
 
     rows = []
-    for name, samples in timing.samples.items():
+    for name, samples in found.samples.items():
         low, median, high = (float(p) for p in np.percentile(samples, [10, 50, 90]))
         title = IMPLEMENTATIONS[name].title
         rows.append(
             {
                 "title": title,
-                "chosen": name == timing.chosen,
+                "chosen": name == found.asked.chosen,
                 "colour": mark(name).colour,
                 "low": low,
                 "median": median,
@@ -234,10 +168,10 @@ def milliseconds(value: float) -> str:
     return f"{rounded:,.{decimals}f} ms"
 
 
-def verdict(timing: Timing) -> str:
+def verdict(found: Found) -> str:
     """Who wins, loop or batch, and by how much."""
-    loop, batch = (np.median(timing.samples[name]) for name in ("looped", "batched"))
-    heads = f"{timing.heads} head{'s' if timing.heads != 1 else ''} a layer"
+    loop, batch = (np.median(found.samples[name]) for name in ("looped", "batched"))
+    heads = f"{found.asked.heads} head{'s' if found.asked.heads != 1 else ''} a layer"
     fast, slow = sorted((float(loop), float(batch)))
     if slow / fast < ALIKE:
         return f"With {heads} the loop and the batch take the same time here, within 5%."
@@ -247,14 +181,18 @@ def verdict(timing: Timing) -> str:
     return f"With {heads} the loop wins here: the batch takes {ratio} as long on this text."
 
 
-def equality(timing: Timing) -> str:
+def equality(found: Found) -> str:
     """How far the chosen implementation's numbers are from the other's."""
     from attention.implementations import IMPLEMENTATIONS
 
-    chosen, other = (IMPLEMENTATIONS[name].title for name in (timing.chosen, timing.other))
-    difference = timing.difference
+    if found.refused is not None:
+        return found.refused
+    asked, difference = found.asked, found.difference
+    pair = " vs ".join(IMPLEMENTATIONS[name].title for name in (asked.chosen, asked.other))
+    if difference is None:
+        return f"{pair}: comparing …"
     return (
-        f"{chosen} vs {other}, max |Δ|: outputs {_delta(difference.output)}, "
+        f"{pair}, max |Δ|: outputs {_delta(difference.output)}, "
         f"patterns {_delta(difference.pattern)}."
     )
 
@@ -265,28 +203,30 @@ def _delta(value: float) -> str:
     return "0" if value == 0 else f"{mantissa}e{int(power)}"
 
 
-def conditions(run: Run, model: "LanguageModel", tokens: "Tokens", timing: Timing) -> str:
+def conditions(model: "LanguageModel", found: Found) -> str:
     """What was measured, and where."""
     import torch
 
     from attention.timing import forward_clock
 
-    count = min(len(samples) for samples in timing.samples.values())
-    threads = torch.get_num_threads()
-    where = f"{threads} thread{'s' if threads != 1 else ''}" if run.device == "cpu" else run.device
+    count = min(len(samples) for samples in found.samples.values())
+    asked = found.asked
+    on_cpu = f"{asked.threads} thread{'s' if asked.threads != 1 else ''}"
+    where = on_cpu if asked.model.device == "cpu" else asked.model.device
     _, clock = forward_clock(model.device)
     return (
-        f"Bars: median of the model's forward pass over {len(tokens)} tokens, line p10 to p90, "
-        f"at least {count} samples each, interleaved; {run.dtype}, {where}, {clock}, "
-        f"torch {torch.__version__}.{recomputed(timing)}"
+        f"Bars: median of the model's forward pass over {len(asked.tokens)} tokens, line p10 to "
+        f"p90, at least {count} samples each, interleaved; {asked.model.dtype}, {where}, {clock}, "
+        f"torch {torch.__version__}.{recomputed(found)}"
     )
 
 
-def recomputed(timing: Timing) -> str:
+def recomputed(found: Found) -> str:
     """Whose patterns are not its own; empty where all are."""
     from attention.implementations import IMPLEMENTATIONS
 
-    names = [IMPLEMENTATIONS[name].title for name in timing.difference.recomputed]
+    kept_none = found.difference.recomputed if found.difference is not None else ()
+    names = [IMPLEMENTATIONS[name].title for name in kept_none]
     return f" {_listed(names)} keeps no pattern: recomputed from its q and k." if names else ""
 
 

@@ -17,6 +17,7 @@ from components import (
     sidebar,
     state,
 )
+from components.measuring import measuring
 from components.mounting import mount
 from components.parts import text_box, timing
 from components.parts.detail import CHART
@@ -42,7 +43,8 @@ def render() -> None:
     if model_choice.takes_ids() != ids:
         messages.rerun()
     resources.use_threads(state.whole("threads"))
-    record = _run(run, count)
+    with measuring().held_off():
+        record = _run(run, count)
     if record is not None:
         chosen.settle(record)
         pictures.draw(record)

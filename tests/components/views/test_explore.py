@@ -1,9 +1,7 @@
 """Explore under AppTest, in each of its states."""
 
-import json
 import shutil
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,50 +14,9 @@ from attention.loading import EMBEDDED
 from components import resources
 from components.samples import SAMPLES
 from components.state import LONGEST_ADDRESS_TEXT
+from tests.components.explore_page import APP, charts, component, measured, open_page, said, typed
 
-APP = Path(__file__).parents[3] / "app.py"
 HOSTILE = "</script><img src=x onerror=alert(1)><style>*{display:none}</style>"
-
-
-def open_page(**query):
-    page = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        page.query_params[name] = str(value)
-    page.run()
-    assert not page.exception
-    return page
-
-
-def charts(page):
-    """The Plotly figures by key, as they are drawn over those that Streamlit holds."""
-    return {data["chart"]: json.loads(data["figure"]) for data in components(page, "chart")}
-
-
-def component(page, name):
-    """What a component got, as JSON; of packed bytes the header."""
-    return next(components(page, name), None)
-
-
-def components(page, name):
-    """The same of all of that name."""
-    for element in page.get("bidi_component"):
-        proto = element.proto
-        if proto.component_name == f"headscope_{name}":
-            if proto.WhichOneof("data") == "bytes":
-                length = int.from_bytes(proto.bytes[:4], "little")
-                yield json.loads(proto.bytes[4 : 4 + length])
-            else:
-                yield json.loads(proto.json)
-
-
-def said(page):
-    return [alert.value.replace("\\", "") for alert in (*page.info, *page.warning, *page.error)]
-
-
-def typed(page, text):
-    page.text_area[0].set_value(text).run()
-    assert not page.exception
-    return page
 
 
 def test_opens_with_a_sample_and_its_pictures():
@@ -68,7 +25,7 @@ def test_opens_with_a_sample_and_its_pictures():
     assert set(charts(page)) == {"grid", "detail"}
     assert component(page, "overview")["heads"] == 8
     assert component(page, "strip")["labels"][:2] == ["<bos>", "The"]
-    assert len(component(page, "bars")["rows"]) == 3
+    assert len(measured(page)["rows"]) == 3
 
 
 def test_all_heads_are_one_trace_of_one_figure():
@@ -98,7 +55,7 @@ def test_address_restores_the_view():
     title = charts(page)["detail"]["data"][-1]["colorbar"]["title"]["text"]
     assert "log scale" in title
     assert "renormalised" in title
-    assert [row["title"] for row in component(page, "bars")["rows"] if row["chosen"]] == ["SDPA"]
+    assert [row["title"] for row in measured(page)["rows"] if row["chosen"]] == ["SDPA"]
 
 
 def test_choice_is_written_to_the_address_and_defaults_are_not():
@@ -276,8 +233,10 @@ def test_runs_really_go_through_the_chosen_implementation(monkeypatch):
 
 def test_fewer_heads_are_timed_when_asked():
     page = open_page(timed_heads=3)
+    measured(page)
     assert any("With 3 heads a layer" in note.value for note in page.markdown)
     page.number_input(key="timed_heads_widget").increment().run()
+    measured(page)
     assert any("With 4 heads a layer" in note.value for note in page.markdown)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from components.parts import timing
 from components.views import explore
+from tests.components.explore_page import charts, component, measured, open_page, said, typed
 from tests.components.model_page import saved
-from tests.components.views.test_explore import charts, component, open_page, said, typed
 
 
 @pytest.fixture
@@ -80,6 +80,6 @@ def test_text_that_takes_long_is_timed_on_request_only(monkeypatch):
     assert component(page, "bars") is None
     assert any("press “Measure again”" in note.value for note in page.markdown)
     page.button(key="measure_again").click().run()
-    assert len(component(page, "bars")["rows"]) == 3
+    assert len(measured(page)["rows"]) == 3
     page.run()
     assert len(component(page, "bars")["rows"]) == 3
