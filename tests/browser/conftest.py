@@ -8,7 +8,7 @@ write an error to the console: `page_watch` has both lists.
 import re
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.chromium import NoChromiumError, find_chromium
 from tests.browser.server import ROOT, AppServer
@@ -30,6 +30,7 @@ FLAGS = [
 TEST_LIMIT_S = 300
 # A shared CI core may take this long for what takes a second elsewhere.
 ACTION_LIMIT_MS = 60_000
+expect.set_options(timeout=ACTION_LIMIT_MS)
 QUIET_MS = 400
 # The script rests, and nothing on the page is stale or still being loaded; all that for a while,
 # because a click takes a moment to start the script.
