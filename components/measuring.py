@@ -91,6 +91,10 @@ class Found:
     round: int = 0
 
 
+class _DisturbedError(Exception):
+    """The page was made meanwhile."""
+
+
 class _Work:
     """One measurement that goes on, or ended early; its model is with its thread alone."""
 
@@ -229,17 +233,26 @@ class Measuring:
                 time.sleep(STEP_S)
             with resources.timing_turn():
                 begun = self._clock()
-                found = time_forward(
-                    model,
-                    work.asked.tokens,
-                    [name],
-                    num_heads=work.asked.heads,
-                    min_run_time=SECONDS,
-                    rounds=1,
-                    before_each=lambda: self._check(work),
-                )
-            if not self._busy and self._disturbed < begun:
-                return found[name]
+
+                def go_on(begun: float = begun) -> None:
+                    self._check(work)
+                    if self._busy or self._disturbed >= begun:
+                        raise _DisturbedError
+
+                try:
+                    found = time_forward(
+                        model,
+                        work.asked.tokens,
+                        [name],
+                        num_heads=work.asked.heads,
+                        min_run_time=SECONDS,
+                        rounds=1,
+                        before_each=go_on,
+                    )
+                    go_on()
+                except _DisturbedError:
+                    continue
+            return found[name]
 
     def _compare(self, work: _Work, model: "LanguageModel") -> None:
         from attention.difference import compare

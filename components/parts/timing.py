@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attention.tokens import Tokens
 
 ALWAYS = ("looped", "batched", "sdpa")
-SLOW_S = 1.0  # a forward pass, above which it is timed on request
+SLOW_S = 0.5  # a forward pass, above which it is timed on request: a core is kept busy by it
 CALLS = 14  # forward passes of one round, warming up and the comparison included
 ALIKE = 1.05  # times that differ by less are the same to a reader
 AGAIN_MS = 400  # until what is measured meanwhile is drawn
