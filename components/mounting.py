@@ -38,8 +38,8 @@ def mount(
 
 
 def event(key: str, name: str) -> Any:  # noqa: ANN401 - whatever the component sent
-    """What a component sent with an event, or None."""
-    return st.session_state[key].get(name)
+    """What a component sent with an event, or None; that too where it has gone meanwhile."""
+    return st.session_state.get(key, {}).get(name)
 
 
 def pack(header: Mapping[str, Any], body: bytes) -> bytes:

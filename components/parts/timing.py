@@ -89,8 +89,9 @@ def _heads(most: int) -> int:
         st.session_state["timed_heads_widget"] = min(asked, most)
 
     def take() -> None:
-        heads = st.session_state["timed_heads_widget"]
-        st.session_state["timed_heads"] = 0 if heads == most else heads
+        heads = st.session_state.get("timed_heads_widget")  # gone with the strip, it has none
+        if heads is not None:
+            st.session_state["timed_heads"] = 0 if heads == most else heads
 
     wanted: int = st.number_input(
         "Heads",
