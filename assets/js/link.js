@@ -22,11 +22,7 @@ export default function (component) {
   const onChoose = ({ detail }) => {
     if (detail.name !== name || !link.wanted) return;
     clearTimeout(timer);
-    const { wait } = link.wanted;
-    const now = performance.now();
-    // The first is sent at once; of those that follow it quickly, as of a key held down, the last.
-    timer = setTimeout(send, now - link.at > wait ? 0 : wait);
-    link.at = now;
+    timer = setTimeout(send, link.wanted.wait);
   };
   document.addEventListener('headscope:choose', onChoose);
   onChoose({ detail: { name } });

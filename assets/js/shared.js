@@ -71,11 +71,10 @@ function spans(labels, step) {
 // (link.js), whichever of them is there first. This is what they share, by its name.
 function linkNamed(name) {
   const all = (window.headscopeLinks ??= {});
-  return (all[name] ??= { shown: null, wanted: null, told: null, sent: [], at: -Infinity });
+  return (all[name] ??= { shown: null, wanted: null, told: null, sent: [] });
 }
 
-// Frames a choice at once, everywhere, and has the link send it: after a while, where it follows
-// another within that while.
+// Frames a choice at once, everywhere, and has the link send it after a while.
 function chooseThrough(name, value, wait = 0) {
   const link = linkNamed(name);
   link.wanted = { value, wait };

@@ -21,6 +21,9 @@ export default function (component) {
     event.preventDefault();
     event.stopPropagation();
     commit();
+    // Once more: a busy page may not have taken in yet what was typed just before, and Streamlit's
+    // box then has nothing to send. Where it was sent, this does nothing.
+    timer = setTimeout(commit, pause);
   };
   const leave = () => {
     clearTimeout(timer);

@@ -80,6 +80,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     screenshot(page, "explore")
 
     type_text(page, TEXT)
+    expect(chips(page).nth(2)).to_have_text("␣cat")
     settle(page)
     labels = page.locator(DETAIL).evaluate("chart => chart.layout.xaxis.ticktext")
     assert len(labels) == chips(page).count() > len(set(labels))
@@ -115,6 +116,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     expect(page.locator(".st-key-timing")).to_contain_text("max |Δ|")
 
     address = page.url
+    assert "text=" in address
     page.reload()
     settle(page)
     assert page.url == address

@@ -49,15 +49,6 @@ def test_of_choices_in_quick_succession_the_last_is_sent(link):
     assert link.evaluate("framed") == [[1, 0], [1, 1], [1, 2], [1, 3]]
 
 
-def test_first_choice_is_sent_at_once_and_those_that_follow_it_are_gathered(link):
-    link.evaluate("tell([1, 0]), choose([1, 1], 9000)")
-    assert link.evaluate("idle().then(() => sent)") == [["head", [1, 1]]]
-    link.evaluate("choose([1, 2], 9000)")
-    assert link.evaluate("idle().then(() => sent.length)") == 1
-    link.evaluate("choose([1, 3], 0)")
-    assert link.evaluate("idle().then(() => sent.slice(1))") == [["head", [1, 3]]]
-
-
 def test_late_answers_move_the_frame_neither_back_nor_forth(link):
     link.evaluate("tell([1, 0]), choose([1, 1], 0), idle().then(() => choose([1, 2], 0))")
     # What was shown before, then the first choice's answer, before the second was sent and after.
