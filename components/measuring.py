@@ -79,7 +79,6 @@ class Found:
         refused: why it cannot be known, in one sentence.
         error: why nothing can be timed, in one sentence.
         running: whether more is to come.
-        round: the one that is being measured, from 1; 0 before the first.
     """
 
     asked: Asked
@@ -88,7 +87,6 @@ class Found:
     refused: str | None = None
     error: str | None = None
     running: bool = False
-    round: int = 0
 
 
 class _DisturbedError(Exception):
@@ -102,7 +100,6 @@ class _Work:
         self.asked = asked
         self.cancelled = threading.Event()
         self.samples: Samples = {}
-        self.round = 0
         self.error: str | None = None
 
 
@@ -181,7 +178,7 @@ class Measuring:
         if self._work is not None and self._is_about(asked):
             work = self._work
             found.samples = found.samples or work.samples
-            found.round, found.error = work.round, work.error
+            found.error = work.error
             found.running = work.error is None
         return found
 
@@ -217,7 +214,6 @@ class Measuring:
         for turn in range(ROUNDS):
             if turn >= FEWEST_ROUNDS and self._clock() - begun > LONGEST_S:
                 break  # a slow model or a busy machine: rather a few samples than a long wait
-            work.round = turn + 1
             for name in (*names[turn % len(names) :], *names[: turn % len(names)]):
                 samples[name] += self._undisturbed(work, model, name)
             work.samples = {name: list(times) for name, times in samples.items()}

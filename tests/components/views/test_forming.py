@@ -1,29 +1,19 @@
 """Watch heads form under AppTest, in each of its states."""
 
 import json
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from attention import formation
 from attention.formation import load_formation
 from components import resources
 from components.film import MOST_TOKENS, STEPS
 from components.samples import SAMPLES
+from tests.components import explore_page
 
-APP = Path(__file__).parents[3] / "app.py"
-
-
-def open_page(**query):
-    page = AppTest.from_file(str(APP), default_timeout=60)
-    page.query_params["view"] = "forming"
-    for name, value in query.items():
-        page.query_params[name] = str(value)
-    page.run()
-    assert not page.exception
-    return page
+open_page = partial(explore_page.open_page, view="forming")
 
 
 def sent(page):
