@@ -9,7 +9,7 @@ from components.messages import plain
 from components.parts import overview
 from components.scanning import Scan
 from components.shown import Shown
-from components.waiting import again_soon
+from components.waiting import again_soon, catch_up
 
 AGAIN_MS, AGAIN_LARGE_MS = 250, 1000  # until the map of a text that is still looked at is sent anew
 WAITED = "all_heads_waited"
@@ -23,6 +23,7 @@ def draw_all_heads(view: Shown, *, large: bool = False) -> None:
         view: the run, and how it is shown.
         large: in the place of the layer's heads; small beside the choice of layer and head.
     """
+    catch_up()
     scan = view.scan
     resources.reader().look_at(scan)
     missing, waited = bool(scan.missing), f"{WAITED}_{large}"

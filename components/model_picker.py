@@ -53,17 +53,16 @@ def _heads(shown: Asked | None) -> None:
 
 def _number_of_heads(source: str, value: int | None, label: str) -> None:
     def take() -> None:
-        wanted = st.session_state[HEADS]
+        wanted = state.chosen(HEADS)
         if wanted:
             model_choice.choose(source, wanted)
 
-    st.session_state[HEADS] = value
     st.number_input(
         messages.plain(label),
         min_value=1,
         max_value=state.bounds("model_heads")[1],
         step=1,
-        key=HEADS,
+        key=state.showing(HEADS, value),
         on_change=take,
         placeholder="such as 12",
     )

@@ -19,6 +19,8 @@ _STARTED = "address_read"
 _NOTES = "address_notes"
 _SHOWN = "address_notes_shown"
 _HELD = "address_held"
+_SEEN = "address_seen"
+_TURN = " turn"  # ends the name of how often a widget was replaced
 
 
 @dataclass(frozen=True)
@@ -167,13 +169,21 @@ def begin_again() -> NoReturn:
 
 def end() -> None:
     """Write what differs from the defaults into the address; for the end of a run or fragment."""
-    values = {key: st.session_state[key] for key in ENTRIES} | st.session_state.get(_HELD, {})
+    chosen_now = {key: st.session_state[key] for key in ENTRIES}
+    st.session_state[_SEEN] = chosen_now
+    values = chosen_now | st.session_state.get(_HELD, {})
     written = {
         key: _as_text(value) for key, value in values.items() if value != ENTRIES[key].default
     }
     others = {key: st.query_params[key] for key in st.query_params if key not in ENTRIES}
     if {**others, **written} != st.query_params.to_dict():
         st.query_params.from_dict({**others, **written})
+
+
+def unseen(*besides: str) -> bool:
+    """Whether something was chosen since the last `end`, besides these keys."""
+    seen = st.session_state.get(_SEEN, {})
+    return any(st.session_state[key] != seen[key] for key in seen if key not in besides)
 
 
 def hold(values: Mapping[str, Value]) -> None:
@@ -190,27 +200,56 @@ def _as_text(value: Value) -> str:
 
 def slot(key: str) -> str:
     """The key of the widget that shows `key`, holding its present value."""
-    name = f"{key}_widget"
-    if name not in st.session_state:
-        st.session_state[name] = st.session_state[key]
-    return name
+    return showing(f"{key}_widget", st.session_state[key])
+
+
+def showing(name: str, value: object) -> str:
+    """The key of a widget that shows a value which does not come from it alone.
+
+    Each message of the page holds every widget's value. One sent between a choice and its answer
+    holds what they showed before, which is no choice of the reader's: taken for one, it would undo
+    what they chose. So a widget that is to show something else is another widget, with a key of its
+    own, and what is still said of the one before is heard by nobody.
+
+    Args:
+        name: begins the key, and is all of it until the first change.
+        value: what the widget shows; the order of a list is the reader's.
+    """
+    turn = f"{name}{_TURN}"
+    key = _current(name)
+    if key not in st.session_state:
+        st.session_state[key] = value
+    elif _in_order(st.session_state[key]) != _in_order(value):
+        st.session_state[turn] = st.session_state.get(turn, 0) + 1
+        key = _current(name)
+        st.session_state[key] = value
+    return key
+
+
+def _in_order(value: object) -> object:
+    return sorted(value) if isinstance(value, list) else value
+
+
+def _current(name: str) -> str:
+    turn = st.session_state.get(f"{name}{_TURN}", 0)
+    return f"{name}_{turn}" if turn else name
+
+
+def chosen(name: str) -> Any:  # noqa: ANN401 - as many kinds as there are widgets
+    """What the reader set a widget of `showing` to; None where it has gone."""
+    return st.session_state.get(_current(name))
 
 
 def take(key: str) -> None:
     """Hand the widget's value over; give it as `on_change` with `args=(key,)`."""
-    value = st.session_state[slot(key)]
+    value = chosen(f"{key}_widget")
     if value is not None:
         st.session_state[key] = value
 
 
 def put(key: str, value: Value) -> None:
-    """Change a value, and the widget that shows it: in a callback, or before that widget.
-
-    The widget gets it from `slot` when it is drawn. Given before, Streamlit loses it where the
-    widget is not drawn in this run: the next one shows the widget's least value instead.
-    """
+    """Change a value; the widget that shows it follows when it is drawn."""
     st.session_state[key] = value
-    st.session_state.pop(f"{key}_widget", None)
 
 
 def text(key: str) -> str:

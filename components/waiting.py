@@ -4,8 +4,10 @@ import time
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention.progress import Progress
+from components import state
 from components.mounting import mount
 
 SOON_S = 0.4  # work that takes longer is told of
@@ -48,6 +50,20 @@ def again_soon(key: str, wait_ms: int) -> None:
     """
     count = st.session_state[COUNT] = st.session_state.get(COUNT, 0) + 1
     mount("again", key, {"count": count, "wait": wait_ms}, {"again": _nothing})
+
+
+def catch_up(*own: str) -> None:
+    """For the beginning of a fragment that asks for its own runs: show what was chosen elsewhere.
+
+    What happens in two fragments at the same time comes as one message, which runs only the one
+    that was first. A choice that came along with the asking is then shown by nobody.
+
+    Args:
+        own: what of the address is chosen in the fragment itself.
+    """
+    run = get_script_run_ctx()
+    if run is not None and run.fragment_ids_this_run and state.unseen(*own):
+        st.rerun()
 
 
 def _nothing() -> None:

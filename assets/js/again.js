@@ -1,24 +1,17 @@
 // Has the fragment that it is in run again after a while: for work that goes on meanwhile. Python
-// counts, so that each run asks anew; a page that is closed asks no more.
-//
-// It asks only where the page rests. What asks tells Python the state of every widget too: between
-// a choice and its answer that would be what they were before, and would undo the choice.
+// counts, so that each run asks anew; a page that is closed asks no more. It asks once more where
+// the asking came to nothing, for it was sent along with something else that runs elsewhere.
 
-const REST_MS = 150;
+const PATIENCE_MS = 3000;
 
 export default function (component) {
   const { count, wait } = component.data;
-  let rested = false;
+  const root = rootOf(component, '', () => {});
+  clearTimeout(root.timer);  // Streamlit calls this anew without ending the call before
   const ask = () => {
-    const app = document.querySelector('[data-testid="stApp"]');
-    const rests = !app || app.dataset.testScriptState === 'notRunning';
-    if (rests && rested) {
-      component.setTriggerValue('again', count);
-      return;
-    }
-    rested = rests;
-    timer = setTimeout(ask, REST_MS);
+    component.setTriggerValue('again', count);
+    root.timer = setTimeout(ask, PATIENCE_MS);
   };
-  let timer = setTimeout(ask, Math.max(0, wait - REST_MS));
-  return () => clearTimeout(timer);
+  root.timer = setTimeout(ask, wait);
+  return () => clearTimeout(root.timer);
 }

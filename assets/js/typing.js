@@ -1,8 +1,10 @@
 // Runs the text after a short pause in typing, and at once on Enter. Shift+Enter is a new line.
 // The text box stays Streamlit's own: this only presses its Ctrl+Enter.
 
+const BOX = '[class*="st-key-text_widget"] textarea';
+
 export default function (component) {
-  const { field, pause } = component.data;
+  const { pause } = component.data;
   let timer = null;
   let box = null;
 
@@ -34,7 +36,7 @@ export default function (component) {
     box = null;
   };
   const attach = () => {
-    const found = document.querySelector(`.st-key-${field} textarea`);
+    const found = document.querySelector(BOX);
     if (found === box) return;
     leave();
     box = found;

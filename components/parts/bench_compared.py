@@ -30,18 +30,17 @@ def draw(shown: tuple[str, ...]) -> None:
     """The choice."""
     from attention.implementations import IMPLEMENTATIONS
 
-    st.session_state[KEY] = list(shown)  # drawn in a popover: forgotten whenever it closes
     st.multiselect(
         "Implementations",
         list(IMPLEMENTATIONS),
         format_func=lambda name: IMPLEMENTATIONS[name].title,
-        key=KEY,
+        key=state.showing(KEY, list(shown)),
         on_change=_take,
         help="  \n".join(f"{entry.title}: {entry.summary}" for entry in IMPLEMENTATIONS.values()),
     )
 
 
 def _take() -> None:
-    chosen = st.session_state[KEY]
+    chosen = state.chosen(KEY)
     if chosen:  # with none left there would be nothing to measure: the last one stays
         state.put("compared", ",".join(chosen))

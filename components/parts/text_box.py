@@ -34,18 +34,18 @@ def draw(*, ids: bool = False) -> DeltaGenerator:
         placeholder="Token ids, such as 1 2 3 …" if ids else "Type a text …",
         label_visibility="collapsed",
     )
-    mount("typing", "typing", {"field": state.slot("text"), "pause": PAUSE_MS})
+    mount("typing", "typing", {"pause": PAUSE_MS})
     text = state.text("text")
     with st.container(horizontal=True, vertical_alignment="center", key="samples"):
         if ids:
             st.caption("This model has no tokenizer: the box takes token ids.", width="content")
             return st.empty()
         st.markdown("Samples", help=_explained(), width="content")
-        st.session_state["sample"] = next((s.name for s in SAMPLES if s.text == text), None)
+        shown = next((s.name for s in SAMPLES if s.text == text), None)
         st.pills(
             "Sample texts",
             [sample.name for sample in SAMPLES],
-            key="sample",
+            key=state.showing("sample", shown),
             on_change=_use_sample,
             label_visibility="collapsed",
         )
@@ -81,5 +81,5 @@ def _use_ids(vocab_size: int) -> None:
 
 def _use_sample() -> None:
     for sample in SAMPLES:
-        if sample.name == st.session_state["sample"]:
+        if sample.name == state.chosen("sample"):
             state.put("text", sample.text)

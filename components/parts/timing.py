@@ -14,7 +14,7 @@ from components.messages import errors_as_sentences, plain
 from components.mounting import mount
 from components.sidebar import Run
 from components.theme import mark
-from components.waiting import again_soon
+from components.waiting import again_soon, catch_up
 
 if TYPE_CHECKING:
     from attention.model import LanguageModel
@@ -30,6 +30,7 @@ AGAIN_MS = 400  # until what is measured meanwhile is drawn
 @st.fragment
 def draw(run: Run, tokens: "Tokens") -> None:
     """Draw the strip; the pictures are there before it measures."""
+    catch_up("timed_heads")
     with errors_as_sentences(), st.container(key="timing", border=True):
         _draw(run, tokens)
     state.end()
@@ -84,12 +85,10 @@ def _buttons() -> bool:
 
 def _heads(most: int) -> int:
     """The number of heads that are timed; all of them is 0 in the state, whatever the model."""
-    asked = state.whole("timed_heads") or most
-    if not st.session_state.get("timed_heads_widget") or asked > most:
-        st.session_state["timed_heads_widget"] = min(asked, most)
+    name = "timed_heads_widget"
 
     def take() -> None:
-        heads = st.session_state.get("timed_heads_widget")  # gone with the strip, it has none
+        heads = state.chosen(name)
         if heads is not None:
             st.session_state["timed_heads"] = 0 if heads == most else heads
 
@@ -98,7 +97,7 @@ def _heads(most: int) -> int:
         min_value=1,
         max_value=most,
         step=1,
-        key="timed_heads_widget",
+        key=state.showing(name, min(state.whole("timed_heads") or most, most)),
         on_change=take,
         help="The first so many heads of every layer.",
     )

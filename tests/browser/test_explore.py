@@ -30,7 +30,7 @@ HOSTILE = [
 
 
 def text_box(page):
-    return page.locator(".st-key-text_widget textarea")
+    return page.locator('[class*="st-key-text_widget"] textarea')
 
 
 def chips(page):
@@ -100,7 +100,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     overview.press("ArrowDown")
     overview.press("ArrowRight")
     expect(heading(page)).to_contain_text("Layer 2 · head 7")
-    expect(page.locator(".st-key-layer_widget input")).to_have_value("2")
+    expect(page.locator('[class*="st-key-layer_widget"] input')).to_have_value("2")
     settle(page)
 
     chips(page).nth(4).click()
@@ -110,7 +110,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     expect(chips(page).nth(5)).to_have_attribute("aria-selected", "true")
     settle(page)
 
-    page.locator(".st-key-implementation_widget button", has_text="Loop").click()
+    page.locator('[class*="st-key-implementation_widget"] button', has_text="Loop").click()
     expect(page.locator(".st-key-timing")).to_contain_text("Loop vs Batch")
     settle(page)
     expect(page.locator(".st-key-timing")).to_contain_text("max |Δ|")
@@ -138,9 +138,28 @@ def test_click_is_answered_while_the_strip_measures(open_app, settle):
     expect(strip).to_contain_text("max |Δ|")
 
 
+def test_choice_that_is_sent_along_with_a_poll_is_shown(new_page, app_server, settle):
+    """Streamlit runs one of the fragments that a message is from; a busy browser has such ones."""
+    page = new_page()
+    page.add_init_script(
+        "(wait => { window.setTimeout = (f, ms, ...more) => wait(f, ms || 300, ...more); })"
+        "(window.setTimeout.bind(window))"
+    )
+    page.goto(f"{app_server.url}/?layer=1&text=" + "%20".join(["word"] * 240))
+    settle(page)
+    strip = page.locator(".st-key-timing")
+    for head in range(1, 7):
+        strip.get_by_role("button", name="Measure again").click()
+        expect(strip).to_contain_text("Measuring …")
+        page.wait_for_timeout(60 * head)  # somewhere between two polls
+        page.locator(".st-key-overview .map").press("ArrowRight")
+        expect(heading(page)).to_contain_text(f"Layer 1 · head {head}", timeout=15_000)
+    expect(strip).to_contain_text("max |Δ|")
+
+
 def test_sample_leads_to_a_head_and_its_explanation(open_app, settle, screenshot):
     page = open_app("?text=one")
-    page.locator(".st-key-sample button", has_text="random twice").click()
+    page.locator(".st-key-samples button", has_text="random twice").click()
     settle(page)
     guide = page.locator(".st-key-guide")
     expect(guide).to_contain_text("The second half repeats the first")

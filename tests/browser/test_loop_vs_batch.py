@@ -64,12 +64,13 @@ def wait_until_measured(page):
     expect(stop(page)).to_be_disabled(timeout=MEASURED_MS)
 
 
-def points(page):
-    """How many points of the loop the chart shows."""
-    return page.evaluate(
-        """chart => document.querySelector(chart).data
-             .find(t => t.legendgroup === 'looped' && t.hovertext).x.length""",
-        CHART,
+def expect_points(page, count):
+    """Stop is greyed out before the last point is drawn: on a slow machine they are seen apart."""
+    page.wait_for_function(
+        """([chart, count]) => document.querySelector(chart).data
+             .find(t => t.legendgroup === 'looped' && t.hovertext).x.length === count""",
+        arg=[CHART, count],
+        timeout=MEASURED_MS,
     )
 
 
@@ -89,7 +90,7 @@ def open_bench(new_page, app_server):
 def test_heads_are_added_and_the_chart_grows_without_flicker(open_bench, screenshot):
     page = open_bench(f"{SMALL}&heads=2")
     wait_until_measured(page)
-    assert points(page) == 2
+    expect_points(page, 2)
     page.evaluate(WATCH)
     button(page, "more").click()
     page.wait_for_function("() => window.seen.some(([, n]) => n === 3)", timeout=MEASURED_MS)
@@ -97,7 +98,7 @@ def test_heads_are_added_and_the_chart_grows_without_flicker(open_bench, screens
     grown = seen[: 1 + next(i for i, (_, n, _) in enumerate(seen) if n == 3)]
     assert all(there and drawn for there, _, drawn in grown), seen
     wait_until_measured(page)
-    assert points(page) == 3
+    expect_points(page, 3)
     assert "heads=3" in page.url
     screenshot(page, "loop-vs-batch")
 
@@ -182,7 +183,7 @@ def test_address_restores_the_page(open_bench):
     page.wait_for_selector(CHART, timeout=MEASURED_MS)
     expect(page.get_by_text("the layer grows with the heads: both lines rise")).to_be_visible()
     wait_until_measured(page)
-    assert points(page) == 2
+    expect_points(page, 2)
     expect(
         page.get_by_text(re.compile("With 5 features a head the layer itself grows"))
     ).to_be_visible()
@@ -221,13 +222,13 @@ def test_chart_can_be_saved_as_a_picture(open_bench):
 def test_chart_can_show_something_else(open_bench):
     page = open_bench(f"{SMALL}&heads=2")
     wait_until_measured(page)
-    page.locator(".st-key-figure_widget").get_by_text("Operators", exact=True).click()
+    page.locator('[class*="st-key-figure_widget"]').get_by_text("Operators", exact=True).click()
     page.wait_for_function(
         """chart => document.querySelector(chart)?.layout?.yaxis?.title?.text
             === 'operators per forward pass'""",
         arg=CHART,
     )
-    assert points(page) == 2
+    expect_points(page, 2)
     assert "figure=operators" in page.url
 
 
@@ -273,7 +274,7 @@ def test_text_and_marks_grow_with_the_window(open_bench):
     small = page.evaluate(MARKER, CHART)
     page.set_viewport_size({"width": 1920, "height": 1080})
     page.wait_for_function(f"([chart, size]) => {MARKER}(chart) >= 1.5 * size", arg=[CHART, small])
-    assert points(page) == 1
+    expect_points(page, 1)
 
 
 def test_signs_on_the_axis_leave_it_its_numbers_on_a_high_window(open_bench):
@@ -289,7 +290,7 @@ def test_settings_behind_more_show_what_is_set(open_bench):
     page = open_bench(f"{SMALL}&heads=1&max_heads=12")
     wait_until_measured(page)
     page.get_by_text("More", exact=True).click()
-    expect(page.locator(".st-key-max_heads_widget input")).to_have_value("12")
-    page.locator(".st-key-batch_widget").get_by_test_id("stNumberInputStepUp").click()
+    expect(page.locator('[class*="st-key-max_heads_widget"] input')).to_have_value("12")
+    page.locator('[class*="st-key-batch_widget"]').get_by_test_id("stNumberInputStepUp").click()
     expect(page.get_by_text(re.compile(r"Input \(2, 11, 48\)"))).to_be_visible()
     assert "batch=2" in page.url

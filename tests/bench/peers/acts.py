@@ -10,7 +10,7 @@ from tests.bench.peers.texts import Text
 from tests.bench.peers.watching import Watched
 
 TITLES = {"looped": "Loop", "batched": "Batch", "sdpa": "SDPA"}
-BOX = ".st-key-text_widget textarea"
+BOX = '[class*="st-key-text_widget"] textarea'
 MAP = ".st-key-overview .map"
 
 
@@ -115,7 +115,9 @@ class Clicks:
         """To the pictures of the run made in another way, which look the same."""
         default = state.ENTRIES["implementation"].default
         address = "!implementation=" if way == default else f"implementation={way}"
-        button = self.page.locator(".st-key-implementation_widget button", has_text=TITLES[way])
+        button = self.page.locator(
+            '[class*="st-key-implementation_widget"] button', has_text=TITLES[way]
+        )
         button.scroll_into_view_if_needed()
         self.watched.arm("pointerdown", [], address)
         button.click()
