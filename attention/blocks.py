@@ -14,7 +14,7 @@ from attention.layer_record import LayerRecord, PatternRule
 from attention.model_config import ACTIVATIONS, ModelConfig
 from attention.rotary import NormedPositions, Positions, Rotary
 
-MLP_AT_ONCE = 512  # positions: its inner width, mostly 4 · d_model, is a pass's largest tensor
+MLP_AT_ONCE = 256  # positions: its inner width, mostly 4 · d_model, is a pass's largest tensor
 
 
 class MLP(nn.Module):
@@ -132,6 +132,7 @@ class Block(nn.Module):
             return resid + attn_out
         if self.residual == "sequential":
             resid = resid + attn_out
+            del x, attn_out  # each as large as the stream
             return resid + self._mlp_out(self.norm_mlp(resid))
         mlp_out = self._mlp_out(x if self.residual == "shared" else self.norm_mlp(resid))
         return resid + attn_out + mlp_out

@@ -18,7 +18,7 @@ from attention.memory import memory_errors_as_sentences
 from attention.sampling import require_finite
 
 AT_ONCE = 1 << 24  # bytes of logits that a record holds from the start
-BLOCK = 1 << 24  # bytes of logits that are computed at a time
+BLOCK = 1 << 22  # bytes of logits that are computed at a time
 
 
 @dataclass(frozen=True)

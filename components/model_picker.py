@@ -62,6 +62,7 @@ def _number_of_heads(source: str, value: int | None, label: str) -> None:
         min_value=1,
         max_value=state.bounds("model_heads")[1],
         step=1,
+        value=value,
         key=state.showing(HEADS, value),
         on_change=take,
         placeholder="such as 12",

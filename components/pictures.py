@@ -129,6 +129,7 @@ def _choose(key: str, count: int) -> None:
         f"{key.capitalize()}, 0–{count - 1}",
         min_value=0,
         max_value=count - 1,
+        value=state.whole(key),
         step=1,
         key=state.slot(key),
         on_change=state.take,

@@ -46,6 +46,7 @@ def navigation() -> View:
             "View",
             list(titles),
             format_func=titles.__getitem__,
+            default=state.text("view"),
             key=state.slot("view"),
             on_change=state.take,
             args=("view",),

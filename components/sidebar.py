@@ -117,6 +117,7 @@ def _devices() -> None:
         "Device",
         list(devices),
         format_func=title,
+        index=list(devices).index(state.text("device")),
         key=state.slot("device"),
         on_change=state.take,
         args=("device",),
@@ -185,6 +186,7 @@ def _ways(offered: list[str]) -> None:
         "Heads run as",
         offered,
         format_func=lambda name: IMPLEMENTATIONS[name].title,
+        default=state.text("implementation"),
         key=state.slot("implementation"),
         on_change=state.take,
         args=("implementation",),
@@ -199,6 +201,7 @@ def colours() -> None:
         "Colour",
         ["cividis", "viridis"],
         format_func=str.capitalize,
+        default=state.text("colour"),
         key=state.slot("colour"),
         on_change=state.take,
         args=("colour",),
@@ -217,13 +220,21 @@ def _looks() -> None:
 
 
 def _switch(key: str, title: str, explained: str) -> None:
-    st.toggle(title, key=state.slot(key), on_change=state.take, args=(key,), help=explained)
+    st.toggle(
+        title,
+        state.on(key),
+        key=state.slot(key),
+        on_change=state.take,
+        args=(key,),
+        help=explained,
+    )
 
 
 def _advanced(device: "Device") -> None:
     st.selectbox(
         "Numbers (dtype)",
         device.dtypes,
+        index=device.dtypes.index(state.text("dtype")),
         key=state.slot("dtype"),
         on_change=state.take,
         args=("dtype",),
@@ -234,6 +245,7 @@ def _advanced(device: "Device") -> None:
         min_value=0,
         max_value=max(os.cpu_count() or 1, state.whole("threads")),
         step=1,
+        value=state.whole("threads"),
         key=state.slot("threads"),
         on_change=state.take,
         args=("threads",),
@@ -256,6 +268,7 @@ def _bos(shown: Asked | None) -> None:
         "BOS token first",
         ["model", "on", "off"],
         format_func={"model": "As trained", "on": "On", "off": "Off"}.__getitem__,
+        default=state.text("bos"),
         key=state.slot("bos"),
         on_change=state.take,
         args=("bos",),
@@ -274,6 +287,7 @@ def _patience() -> None:
         min_value=low,
         max_value=high,
         step=60,
+        value=state.whole("patience"),
         key=state.slot("patience"),
         on_change=state.take,
         args=("patience",),

@@ -199,12 +199,12 @@ def _as_text(value: Value) -> str:
 
 
 def slot(key: str) -> str:
-    """The key of the widget that shows `key`, holding its present value."""
+    """The key of the widget that shows `key`; give it the present value too."""
     return showing(f"{key}_widget", st.session_state[key])
 
 
 def showing(name: str, value: object) -> str:
-    """The key of a widget that shows a value which does not come from it alone.
+    """The key of a widget that shows a value which does not come from it alone; give it both.
 
     Each message of the page holds every widget's value. One sent between a choice and its answer
     holds what they showed before, which is no choice of the reader's: taken for one, it would undo
@@ -217,13 +217,9 @@ def showing(name: str, value: object) -> str:
     """
     turn = f"{name}{_TURN}"
     key = _current(name)
-    if key not in st.session_state:
-        st.session_state[key] = value
-    elif _in_order(st.session_state[key]) != _in_order(value):
+    if key in st.session_state and _in_order(st.session_state[key]) != _in_order(value):
         st.session_state[turn] = st.session_state.get(turn, 0) + 1
-        key = _current(name)
-        st.session_state[key] = value
-    return key
+    return _current(name)
 
 
 def _in_order(value: object) -> object:

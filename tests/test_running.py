@@ -56,3 +56,13 @@ def test_what_progress_raises_is_not_taken_for_a_fault_of_the_run(model):
 
     with pytest.raises(HeadscopeError, match=r"^enough$"):
         model.run(IDS, progress=stop)
+
+
+def test_what_is_kept_of_all_layers_lies_together(model):
+    """Apart, it leaves holes between what each layer computes and lets go."""
+    layers = model.run(IDS).layers
+    for name in ("q", "k", "v"):
+        kept = [getattr(layer, name) for layer in layers]
+        begin = kept[0].data_ptr()
+        assert [t.data_ptr() - begin for t in kept] == [i * kept[0].nbytes for i in range(4)]
+        assert all(t.is_contiguous() for t in kept)

@@ -34,6 +34,7 @@ def draw(shown: tuple[str, ...]) -> None:
         "Implementations",
         list(IMPLEMENTATIONS),
         format_func=lambda name: IMPLEMENTATIONS[name].title,
+        default=list(shown),
         key=state.showing(KEY, list(shown)),
         on_change=_take,
         help="  \n".join(f"{entry.title}: {entry.summary}" for entry in IMPLEMENTATIONS.values()),

@@ -154,6 +154,7 @@ def draw_question() -> None:
         list(READINGS),
         format_func=READINGS.__getitem__,
         captions=list(QUESTIONS.values()),
+        index=list(READINGS).index(state.text("reading")),
         key=state.slot("reading"),
         on_change=state.take,
         args=("reading",),
@@ -174,6 +175,7 @@ def draw_figure(settings: "BenchmarkSettings") -> None:
         "Chart",
         keys,
         format_func=lambda key: QUANTITIES[key].title,
+        default=state.text("figure"),
         key=state.slot("figure"),
         on_change=state.take,
         args=("figure",),
@@ -193,6 +195,7 @@ def draw_heads(asked: Asked) -> None:
         st.select_slider(
             "Heads: every count up to here is measured",
             counts,
+            value=state.whole("heads"),
             key=state.slot("heads"),
             on_change=state.take,
             args=("heads",),
@@ -249,6 +252,7 @@ def _draw_more(settings: "BenchmarkSettings") -> None:
     )
     st.toggle(
         "Compiled",
+        value=state.on("compiled"),
         key=state.slot("compiled"),
         on_change=state.take,
         args=("compiled",),
@@ -270,6 +274,7 @@ def _number(key: str, title: str, explained: str) -> None:
         title,
         min_value=low,
         max_value=high,
+        value=state.whole(key),
         step=1,
         key=state.slot(key),
         on_change=state.take,
@@ -283,6 +288,7 @@ def _choice(key: str, title: str, options: dict[str, str], explained: str) -> No
         title,
         list(options),
         format_func=options.__getitem__,
+        default=state.text(key),
         key=state.slot(key),
         on_change=state.take,
         args=(key,),

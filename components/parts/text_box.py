@@ -26,6 +26,7 @@ def draw(*, ids: bool = False) -> DeltaGenerator:
     """
     st.text_area(
         "Text",
+        state.text("text"),
         height=68,
         max_chars=LONGEST_TEXT,
         key=state.slot("text"),
@@ -45,6 +46,7 @@ def draw(*, ids: bool = False) -> DeltaGenerator:
         st.pills(
             "Sample texts",
             [sample.name for sample in SAMPLES],
+            default=shown,
             key=state.showing("sample", shown),
             on_change=_use_sample,
             label_visibility="collapsed",

@@ -87,6 +87,8 @@ def _heads(most: int) -> int:
     """The number of heads that are timed; all of them is 0 in the state, whatever the model."""
     name = "timed_heads_widget"
 
+    shown = min(state.whole("timed_heads") or most, most)
+
     def take() -> None:
         heads = state.chosen(name)
         if heads is not None:
@@ -97,7 +99,8 @@ def _heads(most: int) -> int:
         min_value=1,
         max_value=most,
         step=1,
-        key=state.showing(name, min(state.whole("timed_heads") or most, most)),
+        value=shown,
+        key=state.showing(name, shown),
         on_change=take,
         help="The first so many heads of every layer.",
     )

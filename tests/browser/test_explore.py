@@ -30,7 +30,8 @@ HOSTILE = [
 
 
 def text_box(page):
-    return page.locator('[class*="st-key-text_widget"] textarea')
+    """The one before may be there still, hidden: Streamlit takes it away at the end of a run."""
+    return page.locator('[class*="st-key-text_widget"] textarea').first
 
 
 def chips(page):
@@ -100,7 +101,7 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     overview.press("ArrowDown")
     overview.press("ArrowRight")
     expect(heading(page)).to_contain_text("Layer 2 · head 7")
-    expect(page.locator('[class*="st-key-layer_widget"] input')).to_have_value("2")
+    expect(page.locator('[class*="st-key-layer_widget"] input').first).to_have_value("2")
     settle(page)
 
     chips(page).nth(4).click()

@@ -290,7 +290,7 @@ def test_settings_behind_more_show_what_is_set(open_bench):
     page = open_bench(f"{SMALL}&heads=1&max_heads=12")
     wait_until_measured(page)
     page.get_by_text("More", exact=True).click()
-    expect(page.locator('[class*="st-key-max_heads_widget"] input')).to_have_value("12")
+    expect(page.locator('[class*="st-key-max_heads_widget"] input').first).to_have_value("12")
     page.locator('[class*="st-key-batch_widget"]').get_by_test_id("stNumberInputStepUp").click()
     expect(page.get_by_text(re.compile(r"Input \(2, 11, 48\)"))).to_be_visible()
     assert "batch=2" in page.url

@@ -34,7 +34,7 @@ def test_model_is_opened_by_its_path_and_stays_when_another_is_refused(
     open_path(page, wide)
     expect(page.locator(BUTTON).first).to_have_text(re.compile("wide"))
     settle(page)
-    expect(page.locator('[class*="st-key-layer_widget"] input')).to_have_value("3")
+    expect(page.locator('[class*="st-key-layer_widget"] input').first).to_have_value("3")
     assert heads_drawn(page) == 16
     assert "model=" in page.url
     grid, overview = (page.locator(at).bounding_box() for at in (GRID, ".st-key-overview canvas"))
@@ -63,6 +63,6 @@ def test_model_is_opened_by_its_path_and_stays_when_another_is_refused(
     embedded.press("Enter")
     expect(page.locator(BUTTON).first).to_have_text(re.compile("embedded"))
     settle(page)
-    expect(page.locator('[class*="st-key-layer_widget"] input')).to_have_value("3")
+    expect(page.locator('[class*="st-key-layer_widget"] input').first).to_have_value("3")
     assert heads_drawn(page) == 8
     assert "model=" not in page.url

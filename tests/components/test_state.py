@@ -43,7 +43,15 @@ def _number():
 
     state.begin()
     st.button("Third", on_click=state.put, args=("layer", 3))
-    st.number_input("Layer", 0, 9, key=state.slot("layer"), on_change=state.take, args=("layer",))
+    st.number_input(
+        "Layer",
+        0,
+        9,
+        state.whole("layer"),
+        key=state.slot("layer"),
+        on_change=state.take,
+        args=("layer",),
+    )
 
 
 @pytest.fixture

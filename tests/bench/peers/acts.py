@@ -10,7 +10,7 @@ from tests.bench.peers.texts import Text
 from tests.bench.peers.watching import Watched
 
 TITLES = {"looped": "Loop", "batched": "Batch", "sdpa": "SDPA"}
-BOX = '[class*="st-key-text_widget"] textarea'
+BOX = '[class*="st-key-text_widget"] textarea >> nth=0'
 MAP = ".st-key-overview .map"
 
 

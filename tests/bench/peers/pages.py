@@ -25,7 +25,7 @@ ACTIVITY = (Path(__file__).parent / "activity.js").read_text(encoding="utf-8")
 QUIET_FRAMES = 90  # without anything drawn: then it is done
 Launch = Callable[[], Browser]
 SIZE = {"width": 1280, "height": 800}
-BOX = '[class*="st-key-text_widget"] textarea'
+BOX = '[class*="st-key-text_widget"] textarea >> nth=0'
 
 
 @dataclass(frozen=True)
