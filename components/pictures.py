@@ -28,6 +28,7 @@ def draw(record: derived.Record) -> None:
     with measuring().held_off(), errors_as_sentences(), st.container(key="pictures"):
         look = sidebar.look()
         at = chosen.chosen(record)
+        state.seen()
         _draw(Shown(record, derived.scan(record, look), at, look, theme.ink()))
     state.end()
 

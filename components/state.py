@@ -169,9 +169,7 @@ def begin_again() -> NoReturn:
 
 def end() -> None:
     """Write what differs from the defaults into the address; for the end of a run or fragment."""
-    chosen_now = {key: st.session_state[key] for key in ENTRIES}
-    st.session_state[_SEEN] = chosen_now
-    values = chosen_now | st.session_state.get(_HELD, {})
+    values = _values() | st.session_state.get(_HELD, {})
     written = {
         key: _as_text(value) for key, value in values.items() if value != ENTRIES[key].default
     }
@@ -180,10 +178,19 @@ def end() -> None:
         st.query_params.from_dict({**others, **written})
 
 
+def _values() -> dict[str, Value]:
+    return {key: st.session_state[key] for key in ENTRIES}
+
+
+def seen() -> None:
+    """What is chosen now is about to be drawn."""
+    st.session_state[_SEEN] = _values()
+
+
 def unseen(*besides: str) -> bool:
-    """Whether something was chosen since the last `end`, besides these keys."""
-    seen = st.session_state.get(_SEEN, {})
-    return any(st.session_state[key] != seen[key] for key in seen if key not in besides)
+    """Whether something was chosen since the last `seen`, besides these keys."""
+    drawn = st.session_state.get(_SEEN, {})
+    return any(st.session_state[key] != drawn[key] for key in drawn if key not in besides)
 
 
 def hold(values: Mapping[str, Value]) -> None:
