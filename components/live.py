@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from components.figures.drawing import Drawing
 from components.figures.labels import PLAIN
 from components.mounting import mount
 
@@ -31,7 +32,7 @@ class Underneath:
     alt: str
 
 
-def place_chart(key: str, figure: go.Figure, *, options: dict[str, Any], alt: str) -> None:
+def place_chart(key: str, figure: Drawing, *, options: dict[str, Any], alt: str) -> None:
     """Draw the place of a chart over which a component draws the present figure.
 
     The component "chart" does, and asks for the figure itself where it cannot: see `fall_back`.
@@ -42,7 +43,7 @@ def place_chart(key: str, figure: go.Figure, *, options: dict[str, Any], alt: st
         options: Plotly's own.
         alt: what the picture shows, in words, of any figure that is drawn here.
     """
-    shown = figure if st.session_state.get(f"{key}_missing") else EMPTY
+    shown = go.Figure(figure) if st.session_state.get(f"{key}_missing") else EMPTY
     st.plotly_chart(shown, key=key, config=options, theme=None, alt=alt, height="stretch")
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 
+from components.figures.drawing import Drawing
 from components.figures.labels import CODE_FONT, PLAIN, escaped, shortened, thinned
 from components.looks import LOG_FLOOR, Look, Weights, blocks_seen, pooled, step
 from components.theme import Ink, colorscale
@@ -43,7 +43,7 @@ class Detail:
         return step(len(self.labels), MOST_CELLS)
 
 
-def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
+def detail_figure(detail: Detail, ink: Ink) -> Drawing:
     """One head's pattern: queries downward, keys to the right, square cells.
 
     The axes are numeric, so that equal words keep rows of their own. A text of more than
@@ -83,22 +83,24 @@ def detail_figure(detail: Detail, ink: Ink) -> go.Figure:
         "uirevision": "\n".join(detail.labels),
     }
     traces = [*_hatches(count, detail, ink), _heatmap(weights, detail, ink)]
-    return go.Figure(traces, layout)  # quicker than an update of its layout
+    return {"data": traces, "layout": layout}
 
 
-def _heatmap(weights: Weights, detail: Detail, ink: Ink) -> go.Heatmap:
+def _heatmap(weights: Weights, detail: Detail, ink: Ink) -> Drawing:
     """The weights; on a log scale their places on it, with the weights beside them."""
     look, top = detail.look, detail.top
-    return go.Heatmap(
-        z=look.position(weights, top) if look.log else weights,
-        customdata=weights if look.log else None,
-        zmin=0,
-        zmax=1 if look.log else top,
-        colorscale=colorscale(look.scale),
-        hoverinfo="none",  # no label of Plotly's own, but its events
-        hoverongaps=True,
-        colorbar=_colorbar(detail, ink),
-    )
+    beside = {"customdata": weights} if look.log else {}
+    return {
+        "type": "heatmap",
+        "z": look.position(weights, top) if look.log else weights,
+        **beside,
+        "zmin": 0,
+        "zmax": 1 if look.log else top,
+        "colorscale": colorscale(look.scale),
+        "hoverinfo": "none",  # no label of Plotly's own, but its events
+        "hoverongaps": True,
+        "colorbar": _colorbar(detail, ink),
+    }
 
 
 def _colorbar(detail: Detail, ink: Ink) -> dict[str, object]:
@@ -127,7 +129,7 @@ def _colorbar(detail: Detail, ink: Ink) -> dict[str, object]:
     return bar
 
 
-def _hatches(count: int, detail: Detail, ink: Ink) -> list[go.Scatter]:
+def _hatches(count: int, detail: Detail, ink: Ink) -> list[Drawing]:
     """The staircases of later tokens and of those before the window; the first token, if hidden."""
     x, y = _staircase(count - 1)
     found = [_hatched(x, y, "later token", ink)] if count > 1 else []
@@ -150,20 +152,21 @@ def _staircase(steps: int) -> tuple[list[float], list[float]]:
     return [*x, steps + 0.5, steps + 0.5], [*y, steps - 0.5, -0.5]
 
 
-def _hatched(x: list[float], y: list[float], name: str, ink: Ink) -> go.Scatter:
-    return go.Scatter(
-        x=x,
-        y=y,
-        name=name,
-        mode="lines",
-        line={"width": 0},
-        fill="toself",
-        fillpattern={
+def _hatched(x: list[float], y: list[float], name: str, ink: Ink) -> Drawing:
+    return {
+        "type": "scatter",
+        "x": x,
+        "y": y,
+        "name": name,
+        "mode": "lines",
+        "line": {"width": 0},
+        "fill": "toself",
+        "fillpattern": {
             "shape": "/",
             "size": 6,
             "solidity": 0.15,
             "fgcolor": ink.hatch,
             "bgcolor": "rgba(0,0,0,0)",
         },
-        hoverinfo="skip",
-    )
+        "hoverinfo": "skip",
+    }

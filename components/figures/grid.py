@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from components.figures.drawing import Drawing
 from components.figures.labels import PLAIN, escaped
 from components.looks import GAP, HIGHEST, LOWEST, MASKED, Look, Weights, packed
 from components.theme import Ink, colorscale
@@ -82,7 +82,7 @@ def grid_figure(
     top: float,
     ink: Ink,
     names: Sequence[str] = (),
-) -> go.Figure:
+) -> Drawing:
     """The heads of one layer, or of several with a name each.
 
     Hover and click belong to the page's bridge, which knows the exact weights; the frame
@@ -100,14 +100,15 @@ def grid_figure(
     rows, columns = tiling.shape
     edge = 0.5 + 0.04 * tiling.side  # room for the frame of a head at the edge
     axis = {"visible": False, "fixedrange": True}
-    trace = go.Heatmap(
-        z=tiled(thumbnails, look, top),
-        zmin=GAP,
-        zmax=HIGHEST,
-        colorscale=_scale_with_masks(look.scale, ink),
-        showscale=False,
-        hoverinfo="none",  # no label of Plotly's own, but its events
-    )
+    trace = {
+        "type": "heatmap",
+        "z": tiled(thumbnails, look, top),
+        "zmin": GAP,
+        "zmax": HIGHEST,
+        "colorscale": _scale_with_masks(look.scale, ink),
+        "showscale": False,
+        "hoverinfo": "none",  # no label of Plotly's own, but its events
+    }
     layout = {
         **PLAIN,
         "margin": {"l": 2, "r": 2, "t": 2, "b": 2},
@@ -130,7 +131,7 @@ def grid_figure(
             *_tags(tiling, tags, ink),
         ],
     }
-    return go.Figure(trace, layout)  # quicker than an update of its layout
+    return {"data": [trace], "layout": layout}
 
 
 def _scale_with_masks(scale: str, ink: Ink) -> list[tuple[float, str]]:

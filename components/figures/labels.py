@@ -6,7 +6,7 @@ CODE_FONT = '"Source Code", "Source Code Pro", ui-monospace, monospace'
 
 # What the figures of heads have in common. Plotly's own template is slow to check, send and draw.
 PLAIN = {
-    "template": "none",
+    "template": {"data": {"scatter": [{"type": "scatter"}]}},  # as good as none
     "plot_bgcolor": "rgba(0,0,0,0)",
     "paper_bgcolor": "rgba(0,0,0,0)",
     "font": {"family": TEXT_FONT},

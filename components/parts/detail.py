@@ -8,6 +8,7 @@ import streamlit as st
 
 from components import state
 from components.figures.detail import Detail, detail_figure
+from components.figures.drawing import as_json
 from components.live import fall_back, place_chart
 from components.long_head import Cell
 from components.looks import Weights
@@ -39,7 +40,7 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
     header = {
         "chart": CHART,
         "kind": "detail",
-        "figure": figure.to_json(),
+        "figure": as_json(figure),
         "label": alt,
         "query": query,
         "step": detail.step,

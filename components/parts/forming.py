@@ -128,9 +128,12 @@ def make_figures(film: Film, at: At, look: Look, ink: Ink) -> dict[str, go.Figur
     moment, layer, head = at
     names, tags = head_names(film), head_tags(film)[moment]
     thumbnails = film.thumbnails(moment, THUMBNAIL, look)
-    large = detail_figure(
-        Detail(film.shown(moment, look)[layer, head], film.tokens.labels, look, 1.0), ink
+    large = go.Figure(
+        detail_figure(
+            Detail(film.shown(moment, look)[layer, head], film.tokens.labels, look, 1.0), ink
+        )
     )
+    tiles = grid_figure(thumbnails, tags, look=look, top=1.0, ink=ink, names=names)
     large.update_layout(
         margin={"t": 34},
         title={
@@ -146,7 +149,7 @@ def make_figures(film: Film, at: At, look: Look, ink: Ink) -> dict[str, go.Figur
     )
     history = film.formation.history
     return {
-        "tiles": grid_figure(thumbnails, tags, look=look, top=1.0, ink=ink, names=names),
+        "tiles": go.Figure(tiles),
         "detail": large,
         "curves": forming_figure(history, film.formation.tokens[moment], (layer, head), ink),
     }

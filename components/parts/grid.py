@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
+from components.figures.drawing import Drawing, as_json
 from components.figures.grid import THUMBNAIL, Tiling, grid_figure
 from components.live import fall_back, place_chart
 from components.looks import Look, Weights, blocks_seen, step
@@ -47,7 +47,7 @@ class Grid:
         data: what the component is sent.
     """
 
-    figure: go.Figure
+    figure: Drawing
     ratio: float
     data: bytes
 
@@ -81,7 +81,7 @@ def make(
     header = {
         "chart": CHART,
         "kind": "grid",
-        "figure": figure.to_json(),
+        "figure": as_json(figure),
         "channel": CHANNEL,
         "layer": layer,
         "heads": tiling.heads,

@@ -41,9 +41,10 @@ record = model.run(SAMPLES[0].text); mark("run the text")
 head_scores(record); mark("score the heads")
 from components import looks, theme
 from components.figures.detail import Detail, detail_figure
+from components.figures.drawing import as_json
 look = looks.Look()
 pattern = looks.shown_pattern(record, 1, 3, look)
-detail_figure(Detail(pattern, record.tokens.labels, look, 1.0), theme.LIGHT).to_json()
+as_json(detail_figure(Detail(pattern, record.tokens.labels, look, 1.0), theme.LIGHT))
 mark("make the heatmap")
 print(json.dumps({b[0]: b[1] - a[1] for a, b in zip(marks, marks[1:])}))
 """

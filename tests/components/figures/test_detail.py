@@ -1,6 +1,7 @@
 """One head, large."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from components.figures.detail import MOST_LABELS, Detail, detail_figure
@@ -16,7 +17,7 @@ def uniform(seq_len):
 def drawn(labels, weights=None, *, look=None, top=1.0, window=None):
     look = look or Look()
     weights = only_seen(uniform(len(labels)), window) if weights is None else weights
-    figure = detail_figure(Detail(weights, labels, look, top, window), LIGHT)
+    figure = go.Figure(detail_figure(Detail(weights, labels, look, top, window), LIGHT))
     heatmap = next(trace for trace in figure.data if trace.type == "heatmap")
     return figure, heatmap
 

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from components.figures.grid import Tiling, grid_figure, tiled
@@ -20,7 +21,7 @@ def thumbnails(heads, side, seed=1):
 def figure(weights, tags=None, **settings):
     tags = [""] * len(weights) if tags is None else tags
     known = {"look": Look(), "top": 1.0, "ink": LIGHT}
-    return grid_figure(weights, tags, **{**known, **settings})
+    return go.Figure(grid_figure(weights, tags, **{**known, **settings}))
 
 
 def test_one_figure_has_one_trace_of_bytes_for_all_heads():
