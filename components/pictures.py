@@ -79,7 +79,9 @@ def _draw_head(view: Shown, head: derived.Short | derived.Long, row: Weights, to
         tiles.draw(Viewed(head.long, head.survey, names, at.query, look, top), view.ink, said)
     else:
         window = view.record.window(at.layer)
-        detail.draw(Detail(head.pattern, names, look, top, window), at.query, view.ink, said)
+        shown = Detail(head.pattern, names, look, top, window)
+        place = (at.layer, at.head)
+        detail.draw(shown, at.query, view.ink, said, run=view.scan.name, at=place)
 
 
 def _tell_of_head(
@@ -105,7 +107,15 @@ def _draw_layer(view: Shown, seen: SeenLayer) -> None:
 
     def make() -> grid.Grid:
         tags = [sentences.tag(habit) for habit in seen.habits]
-        return grid.make(seen.thumbnails, tags, tokens, layer=at.layer, look=look, ink=view.ink)
+        return grid.make(
+            seen.thumbnails,
+            tags,
+            tokens,
+            run=view.scan.name,
+            layer=at.layer,
+            look=look,
+            ink=view.ink,
+        )
 
     grid.draw(view.scan.once(("grid", at.layer, look, view.ink), make))
     st.markdown(plain(sentences.of_layer(at.layer, seen.habits)))

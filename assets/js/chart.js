@@ -1,5 +1,5 @@
 // The link between a Plotly chart and Python: its figure, clicks, the frame around what is chosen,
-// and the hover. Choosing draws only the frame.
+// and the hover. Choosing draws only the frame, and the head where its weights are in the page.
 
 const LEAST_LABEL_PX = 9;
 const SEND_AFTER_MS = 90;
@@ -12,22 +12,30 @@ export default function (component) {
   root.now ??= { figure: null };
   const now = root.now;
   const { text } = now;
+  now.at = header.at;
   Object.assign(now, { component, header, text: header.figure, tip: root.firstChild });
   now.parts = KINDS[header.kind](header, body);
-  if (text !== now.text) now.figure = JSON.parse(now.text);
+  if (text !== now.text || now.ahead) now.figure = JSON.parse(now.text);
+  now.ahead = false;
   now.figure.layout.shapes = now.parts.shapes();  // drawn along with another figure
   const over = overlayOf(root);
   drawOver(over, {
     chart: header.chart,
     figure: now.figure,
     attach: chart => listen(now, chart),
-    after: chart => drawn(now, chart),
+    after: chart => {
+      const { wanted, sent, shown } = linkNamed(header.channel);
+      if (wanted || sent?.length) drawAhead(now, chart, shown);  // this answers a choice before
+      drawn(now, chart);
+    },
     missing: () => component.setTriggerValue('missing', true),
   });
   // Chosen in another picture.
   const onChosen = ({ detail }) => {
     const { found } = over;
-    if (found && detail.name === header.channel && found.data === over.data) drawn(now, found);
+    if (!found || detail.name !== header.channel || found.data !== over.data) return;
+    drawAhead(now, found, detail.value);
+    drawn(now, found);
   };
   document.addEventListener('headscope:chosen', onChosen);
   return () => {
@@ -60,6 +68,15 @@ function listen(now, chart) {
     chart.removeListener?.('plotly_click', onClick);
     chart.removeEventListener('keydown', onKey);
   };
+}
+
+// A head whose weights are in the page is drawn before Python has answered.
+function drawAhead(now, chart, at) {
+  const cells = String(at) !== String(now.at) && now.parts.cells?.(at);
+  if (!cells) return;
+  Object.assign(now, { at, ahead: true });
+  const trace = chart.data.findIndex(({ type }) => type === 'heatmap');
+  window.Plotly.restyle(chart, { z: [cells] }, [trace]);
 }
 
 // The figure is there; the frame may have moved since.
@@ -111,6 +128,7 @@ function grid(header, body) {
     const [y, x] = [row % pitchY, column % pitchX];
     return head < heads && x < side && y < side ? { head, y, x } : null;
   };
+  linkNamed(channel).weights = { run: header.run, layer, side: step === 1 ? side : 0, weights };
   const span = spans(labels, step);
   const words = point => {
     const at = place(point);
@@ -166,5 +184,12 @@ function detail(header) {
   };
   const shapes = () =>
     (row === null ? [] : [frame(-0.5, row - 0.5, row + 0.5, row + 0.5, accent, 1.5)]);
-  return { words, choose, shapes };
+  const cells = ([layer, head]) => {
+    const { run, side, weights, ...known } = linkNamed(header.channel).weights ?? {};
+    const there = run === header.run && layer === known.layer && side === labels.length;
+    if (!there || !header.plain) return null;
+    const start = head * side * side;
+    return labels.map((_, y) => weights.subarray(start + y * side, start + (y + 1) * side));
+  };
+  return { words, choose, shapes, cells };
 }

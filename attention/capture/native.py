@@ -10,7 +10,9 @@ from torch import Tensor
 from attention.capture.scan import ScanJob, Scanner, Wanted, scan_difference
 
 LARGE_BYTES = 8 << 20  # a pattern of more is written past the caches
-FEWEST_CELLS = 1 << 14  # weights; fewer are not worth a second thread
+# Weights. Fewer are not worth a second thread, nor letting Python's other threads run meanwhile: a
+# tenth of a millisecond's work waited up to 60 ms for its turn again while a page was being sent.
+FEWEST_CELLS = 1 << 14
 LONGEST_STRIDE = (1 << 31) - 1  # a BLAS counts in 32 bits
 # Batch, heads, kv heads, queries, keys, head_dim: every branch of the core, in a few milliseconds.
 TRIED = ((2, 3, 3, 67, 67, 5), (1, 4, 2, 150, 150, 64), (1, 2, 1, 1, 37, 16), (1, 1, 1, 1, 1, 1))
@@ -45,17 +47,21 @@ class NativeCore:
     """
 
     def __init__(self, library: Path, *, blas: bool) -> None:
-        loaded = ctypes.CDLL(str(library))
+        loaded, short = ctypes.CDLL(str(library)), ctypes.PyDLL(str(library))
         self.blas = blas
         self._sgemm = find_sgemm() if blas else None
         try:
             self._capture, self._scan = loaded.headscope_capture, loaded.headscope_scan
+            self._capture_short = short.headscope_capture
             self.has_threads = bool(loaded.headscope_has_threads())
         except AttributeError as error:
             raise OSError(f"{library.name} holds no such function: {error}") from error
-        self._capture.argtypes = [ctypes.POINTER(_Job)]
-        self._scan.argtypes = [ctypes.POINTER(ScanJob)]
-        self._capture.restype = self._scan.restype = ctypes.c_int
+        for function, job in (
+            (self._capture, _Job),
+            (self._capture_short, _Job),
+            (self._scan, ScanJob),
+        ):
+            function.argtypes, function.restype = [ctypes.POINTER(job)], ctypes.c_int
 
     def takes(self, q: Tensor, k: Tensor, v: Tensor | None) -> bool:
         """Whether it can compute these: float32 on the CPU, and as many threads as torch uses."""
@@ -101,8 +107,9 @@ class NativeCore:
         job.batch, job.heads, job.kv_heads, job.head_dim = batch, heads, kv_heads, head_dim
         job.queries, job.keys, job.start = queries, keys, keys - queries
         job.block = min(queries, _block_rows(keys))
-        job.threads = torch.get_num_threads() if cells > FEWEST_CELLS else 1
-        if self._capture(ctypes.byref(job)):
+        short = cells <= FEWEST_CELLS
+        job.threads = 1 if short else torch.get_num_threads()
+        if (self._capture_short if short else self._capture)(ctypes.byref(job)):
             raise MemoryError("there is no memory for a block of scores")
         return z
 

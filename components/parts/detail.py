@@ -14,6 +14,7 @@ from components.long_head import Cell
 from components.looks import Weights
 from components.messages import plain
 from components.mounting import event, mount, pack
+from components.parts.overview import CHANNEL
 from components.theme import Ink
 
 CHART, LINK = "detail", "detail_link"
@@ -25,7 +26,7 @@ OPTIONS = {
 STRONGEST = 20  # rows of the table
 
 
-def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
+def draw(detail: Detail, query: int, ink: Ink, alt: str, *, run: str, at: tuple[int, int]) -> None:
     """Draw the head; a click on a row makes it the query.
 
     Args:
@@ -33,6 +34,9 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
         query: whose row is framed.
         ink: the page's colours.
         alt: what the picture shows, in words.
+        run: a name that no other text's has; heads of the layer's grid with it are drawn by the
+            browser itself as soon as they are chosen.
+        at: layer and head.
     """
     figure = detail_figure(detail, ink)
     with st.container(key="detail_place"):  # its height follows the window: assets/css
@@ -40,6 +44,10 @@ def draw(detail: Detail, query: int, ink: Ink, alt: str) -> None:
     header = {
         "chart": CHART,
         "kind": "detail",
+        "channel": CHANNEL,
+        "run": run,
+        "at": at,
+        "plain": not detail.look.log,
         "figure": as_json(figure),
         "label": alt,
         "query": query,

@@ -57,6 +57,7 @@ def make(
     tags: Sequence[str],
     tokens: Seen,
     *,
+    run: str,
     layer: int,
     look: Look,
     ink: Ink,
@@ -67,6 +68,7 @@ def make(
         thumbnails: (head, side, side), NaN where nothing is shown.
         tags: what each head does; empty where nothing is clear.
         tokens: their labels, and how many of them a query may attend to.
+        run: a name that no other text's has.
         layer: which layer, from 0.
         look: how weights are shown; all heads share one range.
         ink: the page's colours.
@@ -83,6 +85,7 @@ def make(
         "kind": "grid",
         "figure": as_json(figure),
         "channel": CHANNEL,
+        "run": run,
         "layer": layer,
         "heads": tiling.heads,
         "side": tiling.side,

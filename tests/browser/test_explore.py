@@ -127,37 +127,6 @@ def test_text_to_heads_and_back(open_app, settle, screenshot):
     expect(page.locator(".st-key-timing")).to_contain_text("Loop vs Batch")
 
 
-def test_click_is_answered_while_the_strip_measures(open_app, settle):
-    page = open_app("?text=" + "%20".join(["word"] * 240))
-    strip = page.locator(".st-key-timing")
-    expect(strip).to_contain_text("With 8 heads a layer")
-    strip.get_by_role("button", name="Measure again").click()
-    expect(strip).to_contain_text("Measuring …")
-    page.locator(".st-key-overview .map").press("ArrowDown")
-    expect(heading(page)).to_contain_text("Layer 1 · head 0")
-    expect(strip).not_to_contain_text("max |Δ|", timeout=1)
-    expect(strip).to_contain_text("max |Δ|")
-
-
-def test_choice_that_is_sent_along_with_a_poll_is_shown(new_page, app_server, settle):
-    """Streamlit runs one of the fragments that a message is from; a busy browser has such ones."""
-    page = new_page()
-    page.add_init_script(
-        "(wait => { window.setTimeout = (f, ms, ...more) => wait(f, ms || 300, ...more); })"
-        "(window.setTimeout.bind(window))"
-    )
-    page.goto(f"{app_server.url}/?layer=1&text=" + "%20".join(["word"] * 240))
-    settle(page)
-    strip = page.locator(".st-key-timing")
-    for head in range(1, 7):
-        strip.get_by_role("button", name="Measure again").click()
-        expect(strip).to_contain_text("Measuring …")
-        page.wait_for_timeout(60 * head)  # somewhere between two polls
-        page.locator(".st-key-overview .map").press("ArrowRight")
-        expect(heading(page)).to_contain_text(f"Layer 1 · head {head}", timeout=15_000)
-    expect(strip).to_contain_text("max |Δ|")
-
-
 def test_sample_leads_to_a_head_and_its_explanation(open_app, settle, screenshot):
     page = open_app("?text=one")
     page.locator(".st-key-samples button", has_text="random twice").click()
